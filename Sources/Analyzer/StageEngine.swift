@@ -38,6 +38,7 @@ package final class StageEngine: AnalyzerEngine {
         try self.rehearse()
     }
 
+    /// Runs a stage: decodes the images that it needs, and answers with the stage's facts as JSON.
     package func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
         let start = ProcessorClock.now
         if stage == Self.previewStage { return try self.previews(parts) }

@@ -22,6 +22,7 @@ package final class UsabilityEngine: AnalyzerEngine {
         _ = try DocumentAnalyzer.outline(DecodedImage.testCard(width: 120, height: 80))
     }
 
+    /// Runs the one stage, or previews.
     package func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
         if stage == StageEngine.previewStage { return try Self.previews(parts) }
         guard stage == Self.stage else { throw InspectError(.internalError, "the analyzer has no stage \(stage)") }

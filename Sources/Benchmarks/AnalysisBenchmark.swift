@@ -8,7 +8,9 @@ internal import Synchronization
 
 /// Complete inspections through the queue, with a breakdown of their time.
 package struct AnalysisBenchmark: Sendable {
+    /// Measurements; stages by name.
     package struct Report: Encodable {
+        /// One stage over all jobs.
         package struct Stage: Encodable {
             var count: Int
             /// Milliseconds of wall time, from the request to an analyzer to its answer.

@@ -6,9 +6,11 @@ package import InspectCore
 package struct ConsoleAccess: Sendable {
     /// The path's pattern, such as `/cases/{id}`; `other` for paths that do not exist.
     package var route: String
+    /// The HTTP status of the answer.
     package var status: Int
     /// Error code, if the request was refused.
     package var code: String?
+    /// Until the answer was ready.
     package var duration: Duration
 }
 

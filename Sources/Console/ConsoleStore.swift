@@ -42,6 +42,7 @@ package final class ConsoleStore: Sendable {
     /// Whether the last statement reached the database.
     package var isConnected: Bool { self.isReached.withLock { $0 } }
 
+    /// Closes all connections.
     package func close() async {
         for pool in [self.pages, self.tasks, self.counts] { await pool.close() }
     }

@@ -6,6 +6,7 @@ internal import InspectCore
 package struct Ed25519PrivateKey: Sendable {
     /// The 32 bytes of RFC 8032 section 5.1.5. Never to be logged.
     package let seed: [UInt8]
+    /// The key with which others verify signatures.
     package let publicKey: Ed25519PublicKey
 
     /// - Returns: `nil` if the text is not a PEM private key of Ed25519 without a passphrase.

@@ -23,6 +23,7 @@ package struct SealContext: Sendable, Equatable {
 
     /// Number of the partner whose it is (`insp.partner.id`).
     package var partner: Int64
+    /// What the bytes are for; bytes sealed for one purpose do not open for another.
     package var purpose: Purpose
     /// What distinguishes the row from the others that are sealed under the same key for the same purpose.
     package var row: [String]

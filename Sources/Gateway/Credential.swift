@@ -36,13 +36,16 @@ package struct GatewayCredential: Sendable {
         }
     }
 
+    /// `insp.credential.id`.
     package var id: Int64
+    /// The name of the partner, whose data is all that the credential reaches.
     package var partner: String
     /// Number of the partner (`insp.partner.id`).
     var partnerID: Int64
     /// SHA-256 of the secret, which is 256 random bits: nobody can guess it, so a slow hash would protect nothing and let
     /// strangers spend the gateway's time.
     package var secretSHA256: Data
+    /// Raw values of ``Scope``; unknown ones allow nothing.
     package var scopes: Set<String>
     /// Whether the secret is that of a token, which expires soon and gets no further tokens.
     package var isToken = false

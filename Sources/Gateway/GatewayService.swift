@@ -9,14 +9,18 @@ package struct GatewayConfiguration: Sendable {
     package var longestWaitSeconds = 60
     /// Rate limit (requests a second) and burst of a credential without its own rate limit.
     package var credentialRate = 50.0
+    /// Requests that may come at once.
     package var credentialBurst = 100.0
     /// Rate limit of an address for requests without a credential known to be valid.
     package var addressRate = 200.0
+    /// Requests that may come at once.
     package var addressBurst = 400.0
     /// Rate limit for wrong credentials, of one address and of one key id.
     var failureRate = 0.2
     var failureBurst = 20.0
+    /// Most bytes of a request's body; a longer one is refused with 413.
     package var bodyBytes = 64 * 1024 * 1024
+    /// The proxies that are trusted to name a client's address; by default none.
     package var proxies = TrustedProxies()
     /// Clients of one partner that may wait at once for results, and as many for events; others are answered without waiting.
     package var waitsPerPartner = 500
@@ -28,6 +32,7 @@ package struct GatewayConfiguration: Sendable {
 package struct GatewayAccess: Sendable {
     /// The path's pattern, such as `/inspectionjob/{id}`; `other` for paths that do not exist.
     package var route: String
+    /// The HTTP status of the answer.
     package var status: Int
     /// Error code, if the request was refused.
     package var code: String?
@@ -35,6 +40,7 @@ package struct GatewayAccess: Sendable {
     package var credential: String?
     /// Public id of the job, once the database confirmed that it is the partner's.
     package var job: String?
+    /// Until the answer was ready; time that the client waited for a result is included.
     package var duration: Duration
 }
 

@@ -184,6 +184,7 @@ package final class GatewayStore: Sendable {
             .map { try $0.int(0) }
     }
 
+    /// Closes all connections.
     package func close() async {
         await self.pool.close()
         await self.looker.close()

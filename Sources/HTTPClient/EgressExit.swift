@@ -13,6 +13,7 @@ package struct EgressExit: Sendable, Hashable {
     /// At most one of each family; empty: the system chooses.
     package let sources: [IPAddress]
 
+    /// Neither a proxy nor a source of one's own.
     package static let direct = EgressExit()
 
     private init() {

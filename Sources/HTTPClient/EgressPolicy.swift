@@ -26,9 +26,12 @@ package struct EgressPolicy: Hashable, Sendable {
         self.init(networks.map { .networks($0.compactMap { IPPrefix($0) }) } ?? (allowsPrivate ? .all : .none))
     }
 
+    /// Only global addresses; the default for partners' URLs.
     package static let publicOnly = EgressPolicy(.none)
+    /// Every address that is not forbidden: for servers that operators configure.
     package static let privateAllowed = EgressPolicy(.all)
 
+    /// Whether a connection to the address may be made.
     package func allows(_ address: IPAddress) -> Bool {
         if case .only(let one) = self.privateAddresses { return address == one }
         switch Self.scope(of: address) {
@@ -47,6 +50,7 @@ package struct EgressPolicy: Hashable, Sendable {
         }
     }
 
+    /// How far an address reaches.
     package enum Scope: Sendable {
         /// Reachable from the whole Internet.
         case global
@@ -56,6 +60,8 @@ package struct EgressPolicy: Hashable, Sendable {
         case forbidden
     }
 
+    /// The scope by IANA's special-purpose registries (RFC 6890) and the metadata services of clouds. An address that
+    /// contains an IPv4 address has the scope of that.
     package static func scope(of address: IPAddress) -> Scope {
         if let embedded = self.embeddedIPv4(in: address) {
             // A translator may forward the packet to the IPv4 address, so that address counts. Only a translator of our own

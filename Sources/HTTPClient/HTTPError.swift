@@ -2,6 +2,7 @@ package import InspectCore
 
 /// Why a request got no answer.
 package struct HTTPError: Error, Sendable, Equatable {
+    /// What went wrong, by what the caller can do about it.
     package enum Code: Sendable {
         /// The URL or a header is not acceptable; nothing was sent.
         case requestInvalid
@@ -29,6 +30,7 @@ package struct HTTPError: Error, Sendable, Equatable {
         case clientInvalid
     }
 
+    /// Callers decide by it alone whether to retry.
     package var code: Code
     /// A library's message or a limit; no URL, no data. May be empty.
     package var detail: String

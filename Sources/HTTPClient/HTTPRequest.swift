@@ -3,6 +3,7 @@ internal import Foundation
 
 /// One HTTP request with the bounds within which it must end.
 package struct HTTPRequest: Sendable {
+    /// The methods that this program uses.
     package enum Method: Sendable {
         case get
         case post(body: [UInt8])
@@ -10,8 +11,11 @@ package struct HTTPRequest: Sendable {
         case delete
     }
 
+    /// A header field; fields are sent in the order given.
     package struct Header: Sendable, Equatable {
+        /// A field name (RFC 9110 §5.1).
         package var name: String
+        /// Never logged: it may be a token.
         package var value: String
 
         package init(name: String, value: String) {
@@ -56,6 +60,7 @@ package struct HTTPRequest: Sendable {
         }
     }
 
+    /// The method, with its body.
     package var method: Method
     /// The body of a POST or PUT; `nil` for other methods.
     package var body: [UInt8]? {
@@ -73,10 +78,15 @@ package struct HTTPRequest: Sendable {
         case .delete: "DELETE"
         }
     }
+    /// Absolute, http or https. Never logged: it may contain a secret.
     package var url: String
+    /// In addition to those that libcurl sets.
     package var headers: [Header] = []
+    /// No request is without them.
     package var limits: Limits
+    /// Whether plain http is allowed.
     package var allowsHTTP: Bool = false
+    /// Pins, client certificate, signing.
     package var transport = Transport()
     /// Called before bytes of the body are kept, with their number: first those that `Content-Length` announces, then all
     /// beyond. Returning `false` ends the request. Called on the thread of ``CurlMulti``: must return at once.
@@ -88,6 +98,7 @@ package struct HTTPRequest: Sendable {
         package var pins: [String] = []
         /// Certificate chain and private key in PEM for mutual TLS.
         package var clientCertificate: String?
+        /// The private key in PEM; never logged.
         package var clientKey: String?
         /// Whether HTTP/2 is offered in TLS's ALPN (RFC 9113 section 3.2).
         package var offersHTTP2 = false
@@ -96,9 +107,13 @@ package struct HTTPRequest: Sendable {
 
         /// What a request is signed with.
         package struct Signing: Sendable, Hashable {
+            /// The id of the access key, which is sent in the clear.
             package var accessKey: String
+            /// Signs; neither sent nor logged.
             package var secretKey: String
+            /// Such as `eu-central-1`.
             package var region: String
+            /// Such as `s3`.
             package var service: String
 
             package init(accessKey: String, secretKey: String, region: String, service: String) {

@@ -3,9 +3,11 @@ package import Foundation
 
 /// The answer to a request: complete headers, and as much of the body as the limits let through.
 package struct HTTPResponse: Sendable {
+    /// A three-digit status code (RFC 9110 §15).
     package var status: Int
     /// Header lines in order of arrival, each ended by a line feed. Kept as text, since few callers read one.
     package var head: [UInt8]
+    /// At most as long as ``HTTPRequest/Limits/bodyBytes``.
     package var body: [UInt8]
     /// Why the body is incomplete: too large, too slow or torn. `nil` if it is complete.
     ///

@@ -2,12 +2,15 @@ internal import Foundation
 
 /// An IPv4 or IPv6 address as a number, so that a prefix match is one shift.
 package struct IPAddress: Hashable, Sendable {
+    /// The version of the protocol; an IPv4 address never equals an IPv6 address.
     package enum Family: Sendable {
         case v4
         case v6
     }
 
+    /// 32 bits or 128.
     package let family: Family
+    /// The address as a number; that of an IPv4 address is below 2³².
     package let value: UInt128
 
     package init(v4 value: UInt32) {
@@ -60,7 +63,9 @@ extension IPAddress: CustomStringConvertible {
 
 /// A range of addresses in CIDR notation: `10.0.0.0/8`.
 package struct IPPrefix: Hashable, Sendable, ExpressibleByStringLiteral {
+    /// Any address in the range; bits behind ``length`` are not compared.
     package let address: IPAddress
+    /// How many leading bits must be equal: at most 32 or 128.
     package let length: Int
 
     package init?(_ text: String) {
@@ -77,6 +82,7 @@ package struct IPPrefix: Hashable, Sendable, ExpressibleByStringLiteral {
         self = prefix
     }
 
+    /// Whether the address is of the same family and begins with the same bits.
     package func contains(_ other: IPAddress) -> Bool {
         other.family == self.address.family
             && (other.value ^ self.address.value) >> UInt128(self.address.bitWidth - self.length) == 0

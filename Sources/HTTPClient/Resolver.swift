@@ -8,6 +8,7 @@ internal import Synchronization
 /// nothing else: concurrent requests for a name share one look-up, a domain has a few threads at most, and each caller
 /// waits no longer than its own deadline.
 package final class Resolver: Sendable {
+    /// Why a name has no address.
     package enum Failure: Error, Sendable {
         /// The name does not exist.
         case unknown

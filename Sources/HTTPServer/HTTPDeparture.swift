@@ -25,6 +25,7 @@ package final class HTTPDeparture: Sendable {
         if hasLeft { notify?() }
     }
 
+    /// Reports that the client has left; the closure is called once.
     package func leave() {
         let notify = self.state.withLock { state in
             defer { state.notify = nil }

@@ -3,6 +3,7 @@ package import InspectCore
 
 /// The head of a request, as a client sent it.
 package struct HTTPRequest: Sendable {
+    /// As sent: methods are case-sensitive (RFC 9110 §9.1).
     package var method: String
     /// The path, with its escapes resolved and without the query.
     package var path: String
@@ -29,6 +30,7 @@ package struct HTTPRequest: Sendable {
         self.peer = peer
     }
 
+    /// Whether a body was announced, by its length or by a transfer coding.
     package var hasBody: Bool { self.contentLength ?? 0 > 0 || self.headers["transfer-encoding"] != nil }
     /// The body's length by the client; `nil` where it gave none.
     package var contentLength: Int? { self.headers["content-length"].flatMap { Int($0) } }
@@ -36,8 +38,11 @@ package struct HTTPRequest: Sendable {
 
 /// The answer to a request.
 package struct HTTPResponse: Sendable {
+    /// A three-digit status code (RFC 9110 §15).
     package var status: Int
+    /// In the order in which they are sent; the server adds those of the connection.
     package var headers: [(name: String, value: String)]
+    /// Sent whole, with its length.
     package var body: Data
     /// The refusal's error code, for logs.
     package var code: ErrorCode?

@@ -11,7 +11,9 @@ internal import Synchronization
 package final class HTTPServer: Sendable {
     /// A certificate chain and its key, in PEM.
     package struct Identity: Sendable {
+        /// The server's own first, then the intermediates.
         package var certificate: Data
+        /// Of the first certificate, without a passphrase.
         package var key: Data
 
         package init(certificate: Data, key: Data) {

@@ -2,8 +2,11 @@ internal import Foundation
 
 /// What a ``HealthServer`` answers.
 package struct HealthAnswer: Sendable {
+    /// A three-digit status code.
     package var status: UInt32
+    /// A media type with its charset.
     package var contentType: String
+    /// Of a page or probe; small, since it is sent at once.
     package var body: String
 
     package init(status: UInt32 = 200, contentType: String, body: String) {

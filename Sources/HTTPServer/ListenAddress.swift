@@ -87,6 +87,7 @@ extension ListenAddress: CustomStringConvertible {
 
 /// A server could not be started.
 package struct ServerFailure: Error, Sendable, CustomStringConvertible {
+    /// For operators: what was attempted, and the system's reason.
     package let description: String
 
     init(_ description: String) { self.description = description }

@@ -17,6 +17,7 @@ package final class MetricRegistry: Sendable {
         fileprivate let registry: MetricRegistry
         fileprivate let index: Int
 
+        /// Adds to the series with these label values, which come in the order in which the labels were declared.
         package func add(_ amount: Double = 1, _ labels: String...) {
             precondition(amount >= 0, "a counter only rises")
             self.registry.change(self.index, labels) { $0.value += amount }
@@ -33,6 +34,7 @@ package final class MetricRegistry: Sendable {
         fileprivate let registry: MetricRegistry
         fileprivate let index: Int
 
+        /// Sets the series with these label values, which come in the order in which the labels were declared.
         package func set(_ value: Double, _ labels: String...) {
             self.registry.change(self.index, labels) { $0.value = value }
         }
@@ -47,6 +49,7 @@ package final class MetricRegistry: Sendable {
         fileprivate let index: Int
         fileprivate let bounds: [Double]
 
+        /// Counts a value in the first bucket whose bound is not below it. Durations are in seconds.
         package func observe(_ value: Double, _ labels: String...) {
             let bucket = self.bounds.firstIndex { value <= $0 } ?? self.bounds.count
             self.registry.change(self.index, labels) { series in
@@ -64,6 +67,7 @@ package final class MetricRegistry: Sendable {
         return Counter(registry: self, index: self.add(name, help, "counter", labels, preset))
     }
 
+    /// A value that may fall, such as a count of jobs that run.
     package func gauge(_ name: String, _ help: String, labels: [String] = []) -> Gauge {
         Gauge(registry: self, index: self.add(name, help, "gauge", labels, []))
     }

@@ -20,6 +20,7 @@ package struct Backoff: Sendable {
         return Self.wait(self.count, from: self.first, to: self.longest) * factor
     }
 
+    /// After a success: the next wait is the first one again.
     package mutating func reset() { self.count = 0 }
 
     /// The wait of that number, counted from 1.

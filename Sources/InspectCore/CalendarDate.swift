@@ -2,8 +2,11 @@ package import Foundation
 
 /// A day of the Gregorian calendar, without a time of day or a time zone: what documents print.
 package struct CalendarDate: Sendable, Hashable, Comparable {
+    /// In full, such as 1974.
     package var year: Int
+    /// 1 to 12.
     package var month: Int
+    /// 1 to 31.
     package var day: Int
 
     package init(year: Int, month: Int, day: Int) {

@@ -4,6 +4,7 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
 
     package init(seed: UInt64) { self.state = seed }
 
+    /// The next number; the sequence depends on the seed alone.
     package mutating func next() -> UInt64 {
         self.state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = self.state

@@ -6,8 +6,11 @@ package import ObjectStore
 
 /// Processes a claimed job: fetches the parts, runs the missing stages, decides.
 package struct InspectionPipeline: JobHandler {
+    /// Decides once the parts are there.
     package let runner: InspectionRunner
+    /// Fetches the parts that a request gives as URLs.
     package let fetcher: PartFetcher
+    /// Opens the parts that partners encrypted.
     package let decryption: PartDecryption
     /// Opens sealed jobs; `nil`: this worker has no key store.
     package var keys: KeyStore?
@@ -40,6 +43,9 @@ package struct InspectionPipeline: JobHandler {
         self.onStage = onStage
     }
 
+    /// Completes the stages that earlier attempts did not store, and decides.
+    ///
+    /// - Throws: ``NoPermit``, ``SessionPaused``, or an ``InspectError``, whose code says whether the job is retried.
     package func run(_ context: JobContext) async throws -> JobResult {
         let job = context.job
         let request: InspectionRequest

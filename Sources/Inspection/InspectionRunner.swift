@@ -6,7 +6,9 @@ package import InspectCore
 package struct InspectionRunner: Sendable {
     /// One input, with its name for the analyzer.
     package struct Part: Sendable {
+        /// Its raw value is the part's name in requests and results.
         package var kind: PartKind
+        /// The plain file, neither encrypted nor sealed.
         package var bytes: Data
 
         package init(kind: PartKind, bytes: Data) {
@@ -15,6 +17,7 @@ package struct InspectionRunner: Sendable {
         }
     }
 
+    /// The analyzer processes; every image is decoded in one of them.
     package let pool: AnalyzerPool
     /// Whether a rejection by an earlier capability skips the later ones.
     package var isGated = true
@@ -35,6 +38,7 @@ package struct InspectionRunner: Sendable {
 
     /// The stored outputs of earlier attempts, and the function that stores new ones.
     package struct Ledger: Sendable {
+        /// By stage; a stage with an output is not run again.
         package var stored: [JobStatus: Data]
         /// The last argument is the stage's duration.
         package var store: @Sendable (JobStatus, Data, Duration) async throws -> Void
@@ -50,10 +54,13 @@ package struct InspectionRunner: Sendable {
 
     /// A finished inspection with the facts behind its decision.
     package struct Outcome: Sendable {
+        /// The result as it is stored and sent.
         package var document: ResultDocument
+        /// Never stored as a whole: it contains what was read.
         package var facts: InspectionFacts
         /// By part name; empty unless requested.
         package var previews: [String: Preview] = [:]
+        /// The UTC date against which expiry and age were checked.
         package var today: CalendarDate
         /// The embedding to store under the request's face id.
         package var template: FaceEmbedding?
@@ -70,10 +77,16 @@ package struct InspectionRunner: Sendable {
 
     /// What other limits would have changed, and the processor time that it took to find out.
     package struct Shadow: Sendable {
+        /// Which labels and decisions differ.
         package var comparison: ShadowComparison
+        /// Of the analyzers, for the comparison alone.
         package var cpuSeconds: Double
     }
 
+    /// Asks the vendor's server about the blobs of a session.
+    ///
+    /// - Parameter former: The stage's output as far as the session had come.
+    /// - Returns: The stage's output.
     package typealias AskVendor = @Sendable (_ blobs: [Data], _ former: Data?) async throws -> Data
 
     /// Runs the missing stages and decides.

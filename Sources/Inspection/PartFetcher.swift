@@ -45,6 +45,7 @@ package final class PartFetcher: Sendable {
     package struct Bounds: Sendable {
         /// Bytes accepted of one part. A larger `Content-Length` is refused before any byte of the body is read.
         package var limit: Int
+        /// For the whole fetch, redirects and retries included.
         package var deadline: ContinuousClock.Instant
         /// Called on any thread before bytes are kept; returning `false` ends the fetch with ``NotAdmitted``.
         package var admits: (@Sendable (Int) -> Bool)?

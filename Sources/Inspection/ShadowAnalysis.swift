@@ -63,7 +63,9 @@ package final class ShadowAnalysis: Sendable {
         }
     }
 
+    /// A job was not compared; it is counted, and its result is unaffected.
     package struct Omitted: Error {
+        /// Becomes the metric's label.
         package var reason: Omission
     }
 }

@@ -48,6 +48,7 @@ package struct VendorConfiguration: Sendable {
 package final class VendorSessionClient: Sendable {
     /// A request without a usable answer.
     package struct Failure: Error {
+        /// Its code decides whether the job is retried.
         package var error: InspectError
         /// `not_sent`, `refused`, `invalid` or `lost`, as `insp.session_end` takes it.
         package var outcome: String

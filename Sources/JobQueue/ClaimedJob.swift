@@ -115,6 +115,7 @@ package struct JobReference: Sendable, Equatable {
 ///
 /// A class, since it moves from list to list and never changes.
 package final class QueueWrite: Sendable {
+    /// What is written for a job; all but ``step`` end the attempt.
     package enum Kind: Sendable {
         /// The result of a stage.
         case step(JobStatus, Data)
@@ -128,7 +129,9 @@ package final class QueueWrite: Sendable {
         case release
     }
 
+    /// What is to be written.
     package let kind: Kind
+    /// Its fence goes with the write, so that the write of a worker that lost the lease changes nothing.
     package let job: ClaimedJob
     /// When the job was claimed, for its duration.
     package let claimedAt: ContinuousClock.Instant

@@ -41,12 +41,17 @@ extension JobClient {
 
     /// What one step of a partner's erasure did.
     package struct PartnerErasureStep: Sendable {
+        /// Jobs erased in this step.
         package var jobs: Int
+        /// Face templates erased in this step.
         package var templates: Int
+        /// Persons erased in this step.
         package var persons: Int
+        /// Jobs of the batch that were read but not erased.
         package var kept: Int
         /// Where the next step begins; `nil`: no job was left to read.
         package var last: Int64?
+        /// Whether another step is needed.
         package var more: Bool
     }
 

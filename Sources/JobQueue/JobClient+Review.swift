@@ -6,15 +6,21 @@ internal import Postgres
 extension JobClient {
     /// What a reviewer sees of a job.
     package struct Review: Sendable {
+        /// An entry of the record with a note on the job.
         package struct Note: Codable, Sendable {
+            /// ISO 8601, in UTC.
             package var at: String
+            /// The login or database role that wrote it.
             package var who: String
+            /// The entry's action, such as `review`.
             package var action: String
+            /// Plain text, once opened.
             package var note: String
         }
 
         /// The decision that waited, with everything that is sealed of it, as JSON.
         package var document: Data
+        /// Oldest first.
         package var notes: [Note]
         /// What seals a note; `nil`: the job is not sealed.
         fileprivate var seal: JobSeal?

@@ -180,6 +180,7 @@ package actor JobClient {
         return [.text(index.pseudonym(faceID, use: "face")), .bytes(BlindIndex.ofStored(faceID))]
     }
 
+    /// Closes the connection; a later call connects again.
     package func close() async {
         await self.connection.close()
     }

@@ -57,9 +57,11 @@ package struct SessionPaused: Error, Sendable {
 package struct SessionVendor: Sendable {
     /// `nil`: the worker's own.
     package var url: String?
+    /// Public keys, one of which the server must show, as `sha256//BASE64`; empty: any valid certificate.
     package var pins: [String]
     /// Name of the key that the server is shown; `nil`: none.
     package var keyName: String?
+    /// Whether the server may have a private address.
     package var allowPrivate: Bool
     /// In CIDR notation; `nil`: no list.
     package var networks: [String]?
@@ -81,6 +83,7 @@ package struct SessionVendor: Sendable {
 
 /// A handler's operations on its job.
 package final class JobContext: Sendable {
+    /// The job with its lease; it stays the same for the whole attempt.
     package let job: ClaimedJob
     private let worker: JobWorker
 
@@ -285,6 +288,7 @@ package struct JobPart: Sendable {
 
     /// A part to fetch, and what the job's endpoint allows.
     package struct Remote: Sendable {
+        /// An http or https URL. It may contain a secret, so it is never logged.
         package var url: String
         /// Whether plain http is allowed.
         package var allowHTTP: Bool
@@ -294,9 +298,11 @@ package struct JobPart: Sendable {
         package var networks: [String]?
     }
 
+    /// The kind tells what is checked in it, and how large it may be.
     package var kind: PartKind
     /// Place among the frames; 0 for other kinds.
     package var ordinal: Int
+    /// Where its bytes are.
     package var source: Source
     /// Whether its bytes are sealed. The digest is of these bytes.
     package var isSealed = false
@@ -308,6 +314,7 @@ package struct JobPart: Sendable {
 
 /// A job's result as PostgreSQL can hold it.
 package struct StorableResult: Sendable {
+    /// ``ResultSummary`` as JSON: all that the database itself reads of a result.
     package var summary: String
     /// JSON, or sealed.
     package var body: Data

@@ -9,9 +9,11 @@ package struct JobWorkerConfiguration: Sendable {
     package var databaseURL: String
     /// For the listening connection; differs where the other connections go through a pooler.
     package var listenURL: String?
+    /// Time-outs of every connection except the listening one.
     package var connection = ConnectionOptions()
     /// Host or pod name, for operators.
     package var host: String
+    /// The program's version, for operators.
     package var version: String
     /// Jobs that run at once.
     package var slots: Int
@@ -31,11 +33,13 @@ package struct JobWorkerConfiguration: Sendable {
     package var objects: ObjectStore?
     /// Whether to stop once nothing waits, is delayed or runs.
     package var drains = false
+    /// When a failed job is tried again.
     package var retryPolicy = RetryPolicy()
     /// The longest time for a job; then it is stopped, which counts as a crash.
     package var jobDeadline = Duration.seconds(300)
     /// The time for running jobs to end when the worker stops; then they are released.
     package var shutdownDeadline = Duration.seconds(20)
+    /// Time between two heartbeats; several fit into ``heartbeatPatience``.
     package var heartbeatInterval = Duration.seconds(5)
     /// Without a heartbeat for this long the worker drops its work: shorter than the time after which others rescue it.
     package var heartbeatPatience = Duration.seconds(10)

@@ -10,6 +10,7 @@ package struct JobWorkerVitals: Sendable {
     package var running: Int
     /// Jobs outside their slot, waiting for another server.
     package var outside: Int
+    /// Jobs that may run at once.
     package var slots: Int
     /// Most jobs that may be outside.
     package var permits: Int

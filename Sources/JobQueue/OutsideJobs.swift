@@ -156,6 +156,7 @@ struct OutsideJobs: Sendable {
 
 /// How many jobs of a worker may wait for other servers in addition to those in slots, and how many bytes they may hold.
 package struct OutsideLimits: Sendable {
+    /// Most jobs outside their slot at once.
     package var permits: Int
     /// A quarter: it takes four partners whose servers do not answer to use up all permits.
     var permitsPerPartner: Int { max(1, self.permits / 4) }

@@ -7,16 +7,21 @@ package struct QueueFloors: Sendable {
     /// rows committed even later are found by the sweep.
     package static let slack: Int64 = 20_000
 
+    /// A queue with what it is for; all are numbers of the database.
     package struct Queue: Hashable, Sendable {
         /// `insp.queue.id`.
         package var id: Int
+        /// `insp.region.id`; 0: any region.
         package var region: Int
+        /// The priority class (`insp.control.lane`).
         package var lane: Int
+        /// `insp.partner.id`.
         package var partner: Int
     }
 
     /// The scans of one claim.
     package struct Plan: Sendable {
+        /// In the order in which the claim makes them.
         package var scans: [Scan]
         /// Whether all queues are scanned, from their floors on.
         package var isFull: Bool
@@ -36,7 +41,9 @@ package struct QueueFloors: Sendable {
 
     /// One scan of one queue.
     package struct Scan: Sendable {
+        /// `insp.queue.id`.
         package var queue: Int
+        /// The scan begins at this place (`seq`).
         package var floor: Int64
         /// Most jobs to take from it.
         package var most: Int
@@ -91,6 +98,7 @@ package struct QueueFloors: Sendable {
         return (raised.map { Int64($0.key) }, raised.map(\.value))
     }
 
+    /// Adopts the weights of the lanes, from lane 0 on; one below 1 counts as 1.
     package mutating func set(weights: [Int64]) {
         for (lane, weight) in weights.enumerated() { self.weights[lane] = Double(max(1, weight)) }
     }
@@ -256,6 +264,7 @@ package struct FloorHorizon: Sendable {
     /// No floor may be above it; `nil`: unknown.
     private(set) var bound: Int64?
 
+    /// Adopts a scan of all queues, which may raise ``bound``.
     package mutating func learn(_ scan: Scan, at now: ContinuousClock.Instant) {
         var bound = self.bound ?? 0
         let over = self.open.prefix { $0.scan.next <= scan.running }
@@ -277,8 +286,10 @@ package struct SeenNumbers: Sendable {
     package var epoch: Int64 = 0
     /// The highest fence and the highest place in any answer.
     package var fence: Int64 = 0
+    /// The highest place in any answer.
     package var seq: Int64 = 0
 
+    /// Adopts the numbers of an answer, if they are higher.
     package mutating func learn(fence: Int64, seq: Int64 = 0) {
         self.fence = max(self.fence, fence)
         self.seq = max(self.seq, seq)

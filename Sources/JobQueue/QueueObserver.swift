@@ -57,6 +57,7 @@ package actor QueueObserver {
         return try JSONDecoder().decode(QueueSnapshot.self, from: try row.data(0))
     }
 
+    /// Closes the connection; a later call connects again.
     package func close() async {
         await self.connection.close()
     }

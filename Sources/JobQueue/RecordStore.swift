@@ -19,6 +19,7 @@ package actor RecordStore {
         self.connection = ReconnectingConnection(databaseURL, options: options)
     }
 
+    /// Closes the connection; a later call connects again.
     package func close() async { await self.connection.close() }
 
     /// Both ends of each chain, and the text that a checkpoint signs.
@@ -102,6 +103,8 @@ package actor RecordStore {
 
 /// A line of an export: of a row with its place, or of a checkpoint with its number.
 package struct RecordLine: Sendable {
+    /// The row's place in its chain, or the checkpoint's number.
     package var number: Int64
+    /// Without the line's end.
     package var text: Data
 }

@@ -358,8 +358,12 @@ struct WorkerActions: Sendable {
 
 /// A worker's identity in the database.
 package struct WorkerIdentity: Sendable, Equatable {
+    /// `insp.worker.id`.
     package var id: Int64
+    /// A UUID for each registration: a number that the database gives out twice, as after a restore, is not taken for
+    /// this worker's.
     package var incarnation: String
+    /// `insp.region.id`; 0: none.
     package var region: Int
 
     package init(id: Int64, incarnation: String, region: Int) {

@@ -5,6 +5,7 @@
 package struct ObjectLocation: Sendable, Equatable {
     /// `s3:BUCKET/KEY`.
     package var object: String
+    /// Of the first byte, from the object's start.
     package var offset: Int
 
     package init(object: String, offset: Int) {
@@ -26,5 +27,6 @@ package struct ObjectLocation: Sendable, Equatable {
         }
     }
 
+    /// As `insp.part` stores it.
     package var text: String { self.offset == 0 ? self.object : "\(self.object)#\(self.offset)" }
 }

@@ -8,6 +8,7 @@ package import InspectCore
 /// Whatever it answers, a call ends within its deadline, with ``ErrorCode/objectStoreUnavailable`` unless the store says plainly that
 /// it has no such object.
 package final class ObjectStore: Sendable {
+    /// A kind of call; the raw values are a metric's labels.
     package enum Operation: String, Sendable, CaseIterable {
         case put = "put"
         case get = "get"
@@ -15,6 +16,7 @@ package final class ObjectStore: Sendable {
         case list = "list"
     }
 
+    /// Bucket, prefix and endpoint of the store.
     package let address: ObjectStoreAddress
     private let credentials: ObjectStoreCredentials
     private let client: HTTPClient
@@ -62,7 +64,9 @@ package final class ObjectStore: Sendable {
 
     /// Bytes of an object.
     package struct Piece: Sendable {
+        /// Where the bytes begin.
         package var location: ObjectLocation
+        /// In bytes.
         package var size: Int
         fileprivate var end: Int { self.location.offset + self.size }
 

@@ -9,6 +9,7 @@ package import InspectCore
 /// https://HOST[:PORT]/BUCKET[/PREFIX]?credentials=metadata[…]
 /// ```
 package struct ObjectStoreAddress: Sendable {
+    /// The bucket's name; buckets are created by operators.
     package let bucket: String
     /// Without slashes at its ends; may be empty.
     package let prefix: String

@@ -54,6 +54,7 @@ package final class ConnectionPool: Sendable {
         }
     }
 
+    /// Closes all connections, those that are lent included.
     package func close() async {
         for connection in self.all { await connection.close() }
     }

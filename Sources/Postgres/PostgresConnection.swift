@@ -5,7 +5,9 @@ internal import Synchronization
 
 /// A statement with its parameters, for ``PostgresConnection/pipeline(_:timeout:)``.
 package struct PostgresStatement: Sendable {
+    /// One statement, with `$1` and so on for the parameters.
     package var sql: String
+    /// Sent beside the statement, never as part of its text.
     package var parameters: [PostgresValue]
 
     package init(_ sql: String, _ parameters: [PostgresValue] = []) {
@@ -16,7 +18,9 @@ package struct PostgresStatement: Sendable {
 
 /// One message of `NOTIFY`.
 package struct PostgresNotification: Sendable, Equatable {
+    /// The name given to `LISTEN`.
     package var channel: String
+    /// Shorter than 8,000 bytes (PostgreSQL, "NOTIFY"); empty if none was given.
     package var payload: String
 }
 
@@ -24,6 +28,7 @@ package struct PostgresNotification: Sendable, Equatable {
 package struct ConnectionOptions: Sendable {
     /// Shown as `application_name` in `pg_stat_activity`.
     package var name = "inspectd"
+    /// For the TCP connection and the login together.
     package var connectTimeout: Duration = .seconds(10)
     /// The default time-out of a statement.
     package var timeout: Duration = .seconds(30)
@@ -42,6 +47,7 @@ package struct ConnectionOptions: Sendable {
 /// of a statement are read before the call returns.
 package actor PostgresConnection {
     private nonisolated let executor: QueueExecutor
+    /// The connection's own thread, on which all its methods run.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     private let options: ConnectionOptions

@@ -2,6 +2,7 @@ package import InspectCore
 
 /// Why a call on a connection failed.
 package struct PostgresError: Error, Sendable {
+    /// What went wrong; the raw values stand in logs.
     package enum Code: String, Sendable {
         /// No connection could be made.
         case connectionFailed = "connection failed"
@@ -26,6 +27,7 @@ package struct PostgresError: Error, Sendable {
         case otherWorkers = "other workers"
     }
 
+    /// Tells whether the call may be repeated.
     package var code: Code
     /// SQLSTATE of a server's error (PostgreSQL, "Error Codes").
     package var sqlState: String?

@@ -45,6 +45,7 @@ package struct PostgresRow: Sendable {
         try self.required(self.optionalDouble(column), column)
     }
 
+    /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`; the other readers likewise.
     package func bool(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
         guard let value = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
         guard self.type(column) == 16, value.count == 1 else { throw self.mismatch(column, "not a boolean") }
@@ -69,10 +70,12 @@ package struct PostgresRow: Sendable {
         return Date(timeIntervalSince1970: 946_684_800 + Double(Self.integer(value)) / 1_000_000)
     }
 
+    /// `nil`: NULL.
     package func optionalBool(_ column: some PostgresColumn) throws(PostgresError) -> Bool? {
         try self.isNull(column) ? nil : self.bool(column)
     }
 
+    /// Of `smallint`, `integer`, `bigint`, `oid` or `xid8`; `nil`: NULL.
     package func optionalInt(_ column: some PostgresColumn) throws(PostgresError) -> Int64? {
         guard let value = try self.bytes(column) else { return nil }
         guard [20, 21, 23, 26, 5069].contains(self.type(column)) else {
@@ -81,6 +84,7 @@ package struct PostgresRow: Sendable {
         return Self.integer(value)
     }
 
+    /// Of a floating-point type or an integer; `nil`: NULL.
     package func optionalDouble(_ column: some PostgresColumn) throws(PostgresError) -> Double? {
         guard let value = try self.bytes(column) else { return nil }
         switch self.type(column) {
@@ -91,6 +95,7 @@ package struct PostgresRow: Sendable {
         }
     }
 
+    /// Of a text type or `uuid`; `nil`: NULL.
     package func optionalString(_ column: some PostgresColumn) throws(PostgresError) -> String? {
         guard let value = try self.bytes(column) else { return nil }
         if self.type(column) == 2950 {
@@ -99,6 +104,7 @@ package struct PostgresRow: Sendable {
         return String(decoding: self.payload(value, column), as: UTF8.self)
     }
 
+    /// The value's bytes, of `bytea` or text; `nil`: NULL.
     package func optionalData(_ column: some PostgresColumn) throws(PostgresError) -> Data? {
         guard let value = try self.bytes(column) else { return nil }
         return Data(self.payload(value, column))
@@ -155,10 +161,12 @@ package protocol PostgresColumn {
 }
 
 extension Int: PostgresColumn {
+    /// By position.
     package func position(in names: [String]) -> Int? { names.indices.contains(self) ? self : nil }
 }
 
 extension String: PostgresColumn {
+    /// The first column of this name.
     package func position(in names: [String]) -> Int? { names.firstIndex(of: self) }
 }
 

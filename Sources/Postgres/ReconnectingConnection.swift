@@ -47,6 +47,7 @@ package actor ReconnectingConnection {
         }
     }
 
+    /// Closes the connection; a later call connects again.
     package func close() async {
         await self.connection?.close()
         self.connection = nil

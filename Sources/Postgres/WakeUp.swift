@@ -15,6 +15,7 @@ package final class WakeUp: Sendable {
 
     package init() {}
 
+    /// Ends the wait, or the next one if no task waits.
     package func notify() {
         let waiting = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard let waiting = state.waiting else {

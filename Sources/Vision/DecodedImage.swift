@@ -33,6 +33,7 @@ package struct ImageLimits: Sendable, Hashable, Codable {
 package final class DecodedImage {
     /// The native image; valid as long as this object. Never leaves this target.
     let pointer: OpaquePointer
+    /// What the file says and how its image was decoded.
     package let facts: ImageFacts
 
     private init(pointer: OpaquePointer, facts: ImageFacts) {

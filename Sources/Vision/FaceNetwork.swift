@@ -23,6 +23,7 @@ package struct FaceNetworkModel: Codable, Sendable, Hashable {
     package var input: OnnxModel.Input
     /// The centres of the eyes in the input, in pixels; the one on the image's left first.
     package var leftEye: Point
+    /// The one on the image's right.
     package var rightEye: Point
     /// Whether to average with the mirrored face.
     package var mirrored: Bool?
@@ -34,6 +35,7 @@ package struct FaceNetworkModel: Codable, Sendable, Hashable {
 package struct FaceModels: Sendable {
     /// The file of dlib's 68-point model.
     package var contour: String?
+    /// `nil`: dlib's network computes embeddings.
     package var network: FaceNetworkModel?
     /// A network that rates selfies in addition to the signals.
     package var liveness: LivenessNetworkModel?

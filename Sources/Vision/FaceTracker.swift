@@ -19,6 +19,7 @@ package final class FaceTracker {
 
     deinit { cv_face_tracker_free(self.pointer) }
 
+    /// Measures the next frame; the face is first sought where it was in the last one.
     package func next(_ image: DecodedImage) throws(InspectError) -> CaptureFacts.Frame {
         var native = cv_face_frame()
         try callVision { error in

@@ -13,12 +13,15 @@ package struct LivenessNetworkModel: Codable, Sendable, Hashable {
         case probabilities = "probabilities"
     }
 
+    /// An ONNX file.
     package var file: String
     /// SHA-256 of the file in hex: another file is refused.
     package var sha256: String
+    /// Size and form of the crop that the network takes.
     package var input: OnnxModel.Input
     /// Side of the crop over that of the face's box, which is square and reaches from the brows to the chin.
     package var cropScale: Double
+    /// What its numbers are.
     package var output: Output
     /// Index of the output for a living face, from 0.
     package var liveIndex: Int

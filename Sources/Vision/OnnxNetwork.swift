@@ -14,7 +14,9 @@ package struct OnnxModel: Codable, Sendable, Hashable {
 
         /// Pixels.
         package var width: Int
+        /// Pixels.
         package var height: Int
+        /// The order in which the network takes them.
         package var channels: Channels
         /// Subtracted from each channel's values 0–255, in the order of ``channels``; 0 if absent.
         package var mean: [Float]?
@@ -26,6 +28,7 @@ package struct OnnxModel: Codable, Sendable, Hashable {
     package var file: String
     /// SHA-256 of the file, lower-case hex: another file is refused.
     package var sha256: String
+    /// Size and form of the image that it takes.
     package var input: Input
 }
 

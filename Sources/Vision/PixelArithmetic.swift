@@ -3,6 +3,7 @@ package import InspectCore
 
 /// Compares the arithmetic for wide registers with plain sums, and with OpenCV's averages.
 package enum PixelArithmetic {
+    /// What a comparison found.
     package struct Check: Sendable {
         /// Sums and averages compared, and how many differ: if any does, results depend on the processor.
         package let compared, different: Int64
@@ -20,6 +21,7 @@ package enum PixelArithmetic {
         }
     }
 
+    /// The verdict on a ``Check``.
     package enum Outcome: Equatable, Sendable {
         case pass
         /// No sum differs, but code for wide registers was not run.

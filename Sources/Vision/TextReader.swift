@@ -103,6 +103,7 @@ package struct TextReader: Sendable {
 package final class TextPage {
     /// One line: its position and its amount of text.
     package struct Line: Sendable {
+        /// Its corners in the image, clockwise from the line's own top left.
         package var quad: Quad
         /// As shares of the document's longer side.
         package var place: Box

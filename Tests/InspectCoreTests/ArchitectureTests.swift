@@ -93,6 +93,25 @@ import Testing
         }
     }
 
+    /// Initializers take what their type's properties explain, and the standard library explains its requirements.
+    @Test func `What a module offers to others has a doc comment`() throws {
+        let declaration = /^\s*(?:@[^ ]+ )*package (?!import|extension)/
+        let witness = /package (?:static )?(?:init|var (?:\w*escription|customMirror)|func (?:encode|<|==))/
+        for target in try self.targets().keys {
+            for file in try self.files(target) {
+                var above: Substring = ""
+                for line in file.text.split(separator: "\n", omittingEmptySubsequences: false) {
+                    // An attribute may stand on a line of its own, between a comment and what it explains.
+                    if line.contains(/^\s*@[^ ]+$/) { continue }
+                    if line.contains(declaration), !line.contains(witness) {
+                        #expect(above.contains(/^\s*\/\/\//), "\(target)/\(file.name): \(line)")
+                    }
+                    above = line
+                }
+            }
+        }
+    }
+
     @Test func `Only the analyzer knows the code that decodes images and parses chips`() throws {
         for (target, dependencies) in try self.targets() where !["Analyzer", "Vision", "Chip"].contains(target) {
             #expect(!dependencies.contains("CVision") && !dependencies.contains("Chip"), "\(target)")

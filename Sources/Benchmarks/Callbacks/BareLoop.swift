@@ -8,8 +8,11 @@ internal import HTTPClient
 ///
 /// It runs in a separate process (`inspectd bench bare-loop`): the heap's earlier use changes its speed by a fifth.
 package struct BareLoop: Codable, Sendable {
+    /// One for each endpoint, used in turn.
     package var urls: [String]
+    /// Bytes of each POST.
     package var bodyBytes: Int
+    /// Path of a PEM file.
     package var certificateAuthorities: String
     /// Requests at once.
     var concurrency: Int
@@ -20,6 +23,7 @@ package struct BareLoop: Codable, Sendable {
 
     /// The outcome.
     package struct Report: Codable, Sendable {
+        /// Requests per second.
         package var perSecond: Double
         /// CPU seconds of its process meanwhile.
         package var cpuSeconds: Double

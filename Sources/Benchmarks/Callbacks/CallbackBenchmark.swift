@@ -14,7 +14,9 @@ package struct CallbackBenchmark: Sendable {
     /// In each round. The first and the last few hundred run with little concurrency, which matters little in three
     /// seconds.
     package var callbacks = 60_000
+    /// Endpoints, each with a host name of its own.
     package var endpoints = 50
+    /// Bytes of each event's body.
     package var bodyBytes = 1_500
     /// How one of the endpoints hangs in every other round: `tcp`, `tls`, `dns` or `drip`; `nil`: none does.
     package var hung: String?
@@ -45,15 +47,19 @@ package struct CallbackBenchmark: Sendable {
         var databaseCpuMicrosPerPost: Double
         /// CPU microseconds of the HTTPS server for a callback.
         var sinkCpuMicrosPerPost: Double
+        /// In each round.
         package var callbacks: Int
+        /// Endpoints, each with a host name of its own.
         package var endpoints: Int
     }
 
     /// The cost of one hung partner.
     package struct HungReport: Codable, Sendable {
+        /// `tcp`, `tls`, `dns` or `drip`.
         package var hung: String
         /// Callbacks a second to the other endpoints, without the hung one and beside it: medians over the rounds.
         package var alonePerSecond: Double
+        /// Beside the hung one.
         package var besidePerSecond: Double
         /// The slowest round of either.
         var aloneMinimum: Double
@@ -64,10 +70,13 @@ package struct CallbackBenchmark: Sendable {
         /// CPU microseconds of this process for each of the others' callbacks, without and beside: medians.
         var aloneCpuMicrosPerPost: Double
         var besideCpuMicrosPerPost: Double
+        /// In each round.
         package var callbacks: Int
+        /// The hung one included.
         package var endpoints: Int
     }
 
+    /// Creates partners and endpoints in the database, which must be the benchmark's own.
     package func run() async throws -> Report {
         let sink = try LoopbackSink(certificate: LoopbackCertificate(name: "*.bench.example"))
         defer { sink.stop() }

@@ -7,11 +7,14 @@ package import InspectCore
 /// mean with a delay; then noise, clipping and the steps of eight bits. Light is from 30 to 500 lux indoors and a phone at arm's
 /// length. It does not model mixed light that moves, make-up that glows, or a face that leaves its place.
 package struct ColourFlashSimulation: Sendable {
+    /// Colours of a challenge.
     package var colours = 7
+    /// How long each colour is shown.
     package var colourMs = 400.0
 
     package init() {}
 
+    /// Draws a challenge, with the times of its frames.
     package func challenge(_ random: inout SplitMix64) -> LivenessChallenge {
         let rate = random.uniform(15...30)
         let total = Double(self.colours) * self.colourMs + 450

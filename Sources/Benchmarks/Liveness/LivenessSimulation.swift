@@ -4,10 +4,12 @@ internal import InspectCore
 package enum LivenessSimulation {
     /// The outcomes of one method's runs, by subject.
     package struct Result: Codable, Sendable {
+        /// By raw value of ``SimulatedSubject``.
         package var subjects: [String: SimulationTally] = [:]
         /// The probability of guessing: one of all sequences.
         package var guessRate: Double
 
+        /// Zeros for a subject that was not run.
         package subscript(subject: SimulatedSubject) -> SimulationTally {
             self.subjects[subject.rawValue] ?? SimulationTally()
         }
@@ -32,6 +34,7 @@ package enum LivenessSimulation {
         }
     }
 
+    /// - Parameter runs: For each kind of subject.
     package static func colourFlash(runs: Int, seed: UInt64) -> Result {
         let simulation = ColourFlashSimulation()
         var result = Result(guessRate: 0)
@@ -49,6 +52,7 @@ package enum LivenessSimulation {
         return result
     }
 
+    /// - Parameter runs: For each kind of subject.
     package static func motion(runs: Int, seed: UInt64) -> Result {
         let simulation = MotionSimulation()
         var result = Result(guessRate: 0)

@@ -6,11 +6,14 @@ package import InspectCore
 /// Landmarks and measures have the noise that the tracker shows on captures of people at rest; people react after a moment,
 /// with motions of different strength, and blink spontaneously. It does not model faces that the detector loses, or masks.
 package struct MotionSimulation: Sendable {
+    /// Motions of a challenge.
     package var steps = 3
+    /// The motions that are drawn from.
     package var motions = LivenessChallenge.Step.allCases
 
     package init() {}
 
+    /// Draws a challenge; its frames follow with the capture.
     package func challenge(_ random: inout SplitMix64) -> LivenessChallenge {
         LivenessChallenge(steps: random.sequence(of: self.motions, count: self.steps), stepTimeoutMs: 7000)
     }

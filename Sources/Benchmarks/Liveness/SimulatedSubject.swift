@@ -44,9 +44,13 @@ package enum SimulatedSubject: String, Sendable, CaseIterable, Codable {
 
 /// How often simulated subjects of one kind were accepted.
 package struct SimulationTally: Codable, Sendable, Hashable {
+    /// In all.
     package var runs = 0
+    /// Accepted.
     package var passed = 0
+    /// Rejected.
     package var failed = 0
+    /// Neither; counts as not accepted.
     package var inconclusive = 0
     /// How often each reason kept a run from passing.
     package var reasons: [String: Int] = [:]
@@ -66,5 +70,6 @@ package struct SimulationTally: Codable, Sendable, Hashable {
         self.reasons[[reason.rawValue, step].compactMap { $0 }.joined(separator: " "), default: 0] += 1
     }
 
+    /// 0–1; 0 without runs.
     package var passRate: Double { self.runs > 0 ? Double(self.passed) / Double(self.runs) : 0 }
 }

@@ -30,11 +30,14 @@ extension QueueBenchmark.Backlog {
     package struct Report: Codable, Sendable {
         /// Jobs waiting when the measurement began.
         package var backlog: Int
+        /// Partners, to which the jobs belong in turn.
         package var partners: Int
         var fillSeconds: Double
         /// Claims of one job each, one after the other, on a queue without other workers.
         package var claims: Int
+        /// Median of the claims.
         package var claimP50Ms: Double
+        /// 99th percentile of the claims.
         package var claimP99Ms: Double
         var claimMaxMs: Double
         /// The median of the 99th percentiles of ten runs of claims, which a short disturbance of the machine does not
@@ -42,16 +45,20 @@ extension QueueBenchmark.Backlog {
         package var claimSteadyP99Ms: Double
         /// The ratio of these figures to those of the shortest queue.
         var claimP50Ratio: Double
+        /// Of ``claimP99Ms``.
         package var claimP99Ratio: Double
         var claimSteadyP99Ratio: Double
         /// Claims of one job each while a worker drains the queue.
         package var loadedClaims: Int
         var loadedClaimP50Ms: Double
+        /// 99th percentile of the same.
         package var loadedClaimP99Ms: Double
         /// The draining worker's round trips: results of the last jobs, claim of the next.
         package var roundTripP50Ms: Double
         var roundTripP99Ms: Double
+        /// Mean number of jobs that a round trip settles and claims.
         package var jobsPerRoundTrip: Double
+        /// Of the draining worker.
         package var jobsPerSecond: Double
         /// How long the draining took; a short queue is empty before the time is over.
         var drainSeconds: Double

@@ -17,6 +17,7 @@ extension QueueBenchmark {
         package var rounds = 10
         /// Jobs that the worker has at once, and how long each takes.
         package var slots = 16
+        /// How long a job holds its slot.
         package var duration: Duration = .milliseconds(5)
         /// How long the lanes are watched, in seconds.
         package var laneSeconds = 10.0
@@ -28,15 +29,21 @@ extension QueueBenchmark {
 extension QueueBenchmark.Fairness {
     /// Measurements, in milliseconds.
     package struct Report: Codable, Sendable {
+        /// Waiting jobs of the large partner.
         package var big: Int
+        /// Jobs of the small partner in each round.
         package var small: Int
+        /// Rounds of each kind.
         package var rounds: Int
+        /// Jobs that the worker had at once.
         package var slots: Int
         /// From the enqueueing call to the start of each of the small partner's jobs, with nobody else's waiting.
         var aloneP50Ms: Double
+        /// The 95th percentile of the same.
         package var aloneP95Ms: Double
         /// The same beside the large partner's backlog.
         var besideP50Ms: Double
+        /// The 95th percentile of the same.
         package var besideP95Ms: Double
         /// `besideP95Ms` over `aloneP95Ms`.
         package var ratio: Double
@@ -44,6 +51,7 @@ extension QueueBenchmark.Fairness {
         package var bigStarted: Int
         /// Share of the bulk lane among the jobs that were started while both lanes always had some.
         package var bulkShare: Double
+        /// Jobs of both lanes that were started meanwhile.
         package var laneJobs: Int
         /// Longest time without a bulk job.
         var bulkLongestGapMs: Double
@@ -75,6 +83,7 @@ extension QueueBenchmark.Fairness {
     private static let urgent = "bench-urgent"
     private static let bulk = "bench-bulk"
 
+    /// - Throws: ``InspectError`` if the queue is not empty: the database should be the benchmark's own.
     package func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
         try await BenchmarkDatabase.with(self.databaseURL) { try await self.run(in: $0, progress) }
     }

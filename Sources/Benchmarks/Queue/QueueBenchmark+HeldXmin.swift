@@ -12,7 +12,9 @@ extension QueueBenchmark {
         package var seconds: Double
         /// Jobs that the worker has at once.
         package var slots = 256
+        /// Workers in this process.
         package var workers = 1
+        /// Connections that enqueue.
         package var producers = 2
         /// Jobs that are kept waiting.
         package var depth = 20_000
@@ -29,7 +31,9 @@ extension QueueBenchmark {
 extension QueueBenchmark.HeldXmin {
     /// Jobs a second up to a moment, given in seconds since the transaction was opened.
     package struct Sample: Codable, Sendable {
+        /// The end of the sample, in seconds.
         package var second: Double
+        /// Jobs per second.
         package var rate: Double
     }
 
@@ -38,41 +42,56 @@ extension QueueBenchmark.HeldXmin {
         var heldSeconds: Double
         /// Length of the windows that `before` and `after` are taken over.
         var windowSeconds: Double
+        /// Jobs that each worker had at once.
         package var slots: Int
+        /// Workers in this process.
         package var workers: Int
+        /// Connections that enqueued.
         package var producers: Int
+        /// Jobs that were kept waiting.
         package var depth: Int
         /// Before the transaction was opened, and before it ended.
         package var before: Double
+        /// Before the transaction ended.
         package var after: Double
         /// `after` over `before`.
         package var ratio: Double
+        /// Jobs that reached 128.
         package var finished: Int
         /// The worker's round trips before and at the end: results of the last jobs, claim of the next.
         var roundTripBeforeP50Ms: Double
         var roundTripBeforeP99Ms: Double
+        /// The same at the end.
         package var roundTripAfterP50Ms: Double
         var roundTripAfterP99Ms: Double
         /// Claims of one job each beside the worker, in the last window.
         package var claims: Int
+        /// Median of the claims.
         package var claimP50Ms: Double
+        /// 99th percentile of the claims.
         package var claimP99Ms: Double
         /// A heartbeat every few seconds, in the last window and at its longest ever.
         package var heartbeatP50Ms: Double
         var heartbeatMaxMs: Double
+        /// In order of time.
         package var series: [Sample]
         /// The same for the conventional queue, with the product's average batch size.
         var conventionalBatch: Int?
+        /// As ``before``.
         package var conventionalBefore: Double?
+        /// As ``after``.
         package var conventionalAfter: Double?
+        /// As ``ratio``.
         package var conventionalRatio: Double?
         var conventionalRoundTripBeforeP50Ms: Double?
         var conventionalRoundTripAfterP50Ms: Double?
+        /// As ``series``.
         package var conventionalSeries: [Sample]?
         /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
         package var violations: Int
     }
 
+    /// - Throws: ``InspectError`` if the queue is not empty: the database should be the benchmark's own.
     package func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
         try await BenchmarkDatabase.with(self.databaseURL) { database in
             var report = try await self.runProduct(in: database, progress)

@@ -12,6 +12,7 @@ extension QueueBenchmark {
         package var jobs = 20_000
         /// Rounds of each kind, in turn.
         package var rounds = 5
+        /// Workers in this process.
         package var workers = 1
         /// Jobs that each worker has at once.
         package var slots = 256
@@ -23,20 +24,29 @@ extension QueueBenchmark {
 extension QueueBenchmark.Limits {
     /// Medians of the rounds, in jobs a second.
     package struct Report: Codable, Sendable {
+        /// Jobs in each round.
         package var jobs: Int
+        /// Rounds of each kind.
         package var rounds: Int
+        /// Workers in this process.
         package var workers: Int
+        /// Jobs that each worker had at once.
         package var slots: Int
+        /// Without limits.
         package var unlimitedRate: Double
+        /// With exact limits that are never reached.
         package var limitedRate: Double
         /// `limitedRate` over `unlimitedRate`.
         package var ratio: Double
+        /// Of each round.
         package var unlimitedRates: [Double]
+        /// Of each round.
         package var limitedRates: [Double]
         /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
         package var violations: Int
     }
 
+    /// - Throws: ``InspectError`` if the queue is not empty: the database should be the benchmark's own.
     package func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
         try await BenchmarkDatabase.with(self.databaseURL) { try await self.run(in: $0, progress) }
     }

@@ -21,11 +21,14 @@ extension QueueBenchmark {
 extension QueueBenchmark.Pickup {
     /// Measurements, in milliseconds.
     package struct Report: Codable, Sendable {
+        /// Jobs that were timed.
         package var jobs: Int
         /// From the answer to the enqueueing call, and so the commit, to the start of the handler; below 0 where the worker
         /// was faster than the answer.
         package var p50Ms: Double
+        /// The 99th percentile of the same.
         package var p99Ms: Double
+        /// The longest of the same.
         package var maxMs: Double
         /// From the enqueueing call to the start of the handler.
         package var callToStartP50Ms: Double
@@ -54,6 +57,7 @@ extension QueueBenchmark.Pickup {
         }
     }
 
+    /// - Throws: ``InspectError`` if the queue is not empty: the database should be the benchmark's own.
     package func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
         try await BenchmarkDatabase.with(self.databaseURL) { try await self.run(in: $0, progress) }
     }

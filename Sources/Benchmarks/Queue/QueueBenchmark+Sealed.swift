@@ -9,11 +9,13 @@ extension QueueBenchmark {
     package struct Sealed: Sendable {
         /// A connection string or URL.
         package var databaseURL: String
+        /// Makes the keys of the sealed jobs.
         package var keys: KeyStore
         /// Of the key store, whose WAL counts as well.
         package var keysURL: String
         /// Jobs for each measurement.
         package var jobs = 5_000
+        /// Jobs that the worker has at once.
         package var slots = 256
         /// How often each kind is measured.
         package var rounds = 5
@@ -33,6 +35,7 @@ extension QueueBenchmark {
 extension QueueBenchmark.Sealed {
     /// Medians over the rounds. Rates are in jobs per second, WAL in bytes per job from acceptance to 128.
     package struct Report: Encodable, Sendable {
+        /// One way of sealing, or none.
         package struct Kind: Encodable, Sendable {
             var enqueueRate: Double
             var drainRate: Double
@@ -50,6 +53,7 @@ extension QueueBenchmark.Sealed {
         var plain: Kind
         var keyPerJob: Kind
         var keyPerPerson: Kind
+        /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
         package var violations: Int
     }
 
@@ -62,6 +66,7 @@ extension QueueBenchmark.Sealed {
         var keysWAL: Double
     }
 
+    /// - Throws: ``InspectError`` if the queue is not empty: the database should be the benchmark's own.
     package func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
         try await BenchmarkDatabase.with(self.databaseURL) { try await self.run(in: $0, progress) }
     }

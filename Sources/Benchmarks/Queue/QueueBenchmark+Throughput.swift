@@ -29,11 +29,17 @@ extension QueueBenchmark {
 extension QueueBenchmark.Throughput {
     /// Measurements. Rates are in jobs per second, times in milliseconds.
     package struct Report: Codable, Sendable {
+        /// Jobs in all.
         package var jobs: Int
+        /// Workers in this process.
         package var workers: Int
+        /// Jobs that each worker had at once.
         package var slots: Int
+        /// Connections that enqueued.
         package var producers: Int
+        /// Jobs of one enqueueing call.
         package var batch: Int
+        /// The workflow that the requests named; no image is analysed.
         package var workflow: String
         /// Rows stored for each job's results, the final one included.
         package var stepsPerJob: Int
@@ -46,7 +52,9 @@ extension QueueBenchmark.Throughput {
         package var endToEndRate: Double
         /// Round trips of the claiming connections while draining: each writes results and claims the next jobs.
         package var roundTripP50: Double
+        /// The 99th percentile of the same.
         package var roundTripP99: Double
+        /// Mean number of jobs that a round trip settles and claims.
         package var jobsPerRoundTrip: Double
         /// Time from the claim to the stored 128, while draining.
         var jobP50: Double
@@ -57,6 +65,7 @@ extension QueueBenchmark.Throughput {
         package var violations: Int
     }
 
+    /// - Throws: ``InspectError`` if the queue is not empty: the database should be the benchmark's own.
     package func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
         try await BenchmarkDatabase.with(self.databaseURL) { try await self.run(in: $0, progress) }
     }

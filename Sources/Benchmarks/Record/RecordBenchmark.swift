@@ -4,8 +4,11 @@ internal import Postgres
 
 /// What it costs to record an access: written with the call, and given its place in the chain later.
 package struct RecordBenchmark: Sendable {
+    /// Measurements; times are for one access.
     package struct Report: Encodable, Sendable {
+        /// Accesses in one round.
         package var accesses: Int
+        /// Rounds.
         package var rounds: Int
         /// processor: of the connection's server process, so that other load hardly counts; wall, where the server does not say it.
         package var measured: String
@@ -21,8 +24,11 @@ package struct RecordBenchmark: Sendable {
 
     /// Of the rounds.
     package struct Spread: Encodable, Sendable {
+        /// The middle round.
         package var median: Double
+        /// The lowest round.
         package var least: Double
+        /// The highest round.
         package var most: Double
 
         init(_ values: [Double]) {
@@ -34,11 +40,13 @@ package struct RecordBenchmark: Sendable {
     private let databaseURL: String
     /// Accesses in one round.
     package var accesses = 100_000
+    /// Rounds; the spread is taken over them.
     package var rounds = 5
 
     /// - Parameter databaseURL: A migrated database of the benchmark's own. Never logged.
     package init(databaseURL: String) { self.databaseURL = databaseURL }
 
+    /// Writes accesses and links them in turn.
     package func run() async throws -> Report {
         let connection = try await PostgresConnection.connect(
             self.databaseURL, options: ConnectionOptions(name: "inspectd bench"))

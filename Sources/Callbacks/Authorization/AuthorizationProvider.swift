@@ -29,15 +29,20 @@ package struct AuthorizationRequest: Sendable {
         case unauthenticated = "none"
     }
 
+    /// What an authorization server answered, as a provider of one's own reads it.
     package struct Answer: Sendable {
+        /// The HTTP status.
         package var status: Int
+        /// It may contain a token, so it is never logged.
         package var body: [UInt8]
     }
 
+    /// Where tokens are requested (RFC 6749 §3.2); `nil`: a provider of one's own knows it.
     package let tokenURL: String?
     /// Where tokens are revoked (RFC 7009).
     package let revocationURL: String?
     let clientID: String?
+    /// For HTTP Basic or the body, by ``method``; never logged.
     package let clientSecret: String?
     /// The grant type of an assertion; `nil`: that of JSON Web Tokens (RFC 7523).
     package let grantType: String?
@@ -45,6 +50,7 @@ package struct AuthorizationRequest: Sendable {
     package let assertion: String?
     /// Scopes, separated by spaces.
     package let scope: String?
+    /// How the client authenticates itself.
     package let method: Method
     /// Further fields of the request for a token.
     package let parameters: [String: String]
@@ -64,6 +70,7 @@ package struct AuthorizationRequest: Sendable {
 
 /// A bearer token (RFC 6750).
 package struct AccessToken: Sendable, Equatable {
+    /// What follows `Bearer `; never logged.
     package var value: String
     /// From now on.
     package var lifetime: Duration
@@ -73,6 +80,7 @@ package struct AccessToken: Sendable, Equatable {
 package struct AuthorizationError: Error, Sendable, Equatable {
     /// `AUTHORIZATION_FAILED`, `CLIENT_ID_INVALID`, or the code of the failed request.
     package var code: ErrorCode
+    /// For operators; contains neither token nor secret.
     package var detail: String
     /// Whether another try would fail as well.
     package var isFinal: Bool

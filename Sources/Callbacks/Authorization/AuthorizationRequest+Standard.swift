@@ -109,6 +109,7 @@ extension AuthorizationRequest {
 }
 
 extension AuthorizationProvider {
+    /// Revokes a token by RFC 7009, which suits every provider with a revocation URL.
     package func revoke(_ token: String, _ request: AuthorizationRequest) async throws(AuthorizationError) {
         try await request.revoke(token)
     }

@@ -15,19 +15,21 @@ package enum CallbackEvent: Sendable {
 
     /// One attempt, after it was recorded.
     package struct Attempt: Sendable {
+        /// How an attempt ended; the raw values are a metric's labels.
         package enum Outcome: String, Sendable {
             case delivered = "delivered"
             /// Will be tried again.
             case failed = "failed"
-            /// Dead-lettered.
-            case dead = "dead"
+            case deadLettered = "dead_lettered"
             /// Will be tried again; not counted, since the fault was ours.
             case released = "released"
             /// The claim had lapsed, so nothing was recorded; another dispatcher has the callback.
             case stale = "stale"
         }
 
+        /// The header `webhook-id` (Standard Webhooks), the same at every attempt.
         package let webhookID: String
+        /// `insp.endpoint.id`.
         package let endpoint: Int64
         /// Whether the endpoint gets the callbacks of tests.
         package let isTest: Bool
@@ -37,11 +39,13 @@ package enum CallbackEvent: Sendable {
         package let trace: TraceContext?
         /// Number among the counted attempts, from 1.
         package let number: Int
+        /// What was recorded, or that nothing was.
         package let outcome: Outcome
         /// HTTP status, if an answer came.
         package let status: Int?
         /// What was wrong, or `nil`.
         package let error: String?
+        /// Why it was not delivered; `nil`: it was.
         package let code: ErrorCode?
         /// Of the request.
         package let milliseconds: Int
@@ -65,7 +69,7 @@ extension CallbackEvent.Attempt {
                 switch settlement.outcome {
                 case .delivered: .delivered
                 case .retry: .failed
-                case .deadLetter: .dead
+                case .deadLetter: .deadLettered
                 case .release: .released
                 }
             } else {

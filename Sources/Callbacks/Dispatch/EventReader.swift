@@ -6,6 +6,7 @@ package import Postgres
 
 /// An event as a partner pulls it: the headers and the body that a callback would have.
 package struct PulledEvent: Sendable, Encodable {
+    /// Those of Standard Webhooks, without the signature's key.
     package struct Headers: Sendable, Encodable {
         var id: String
         var timestamp: String
@@ -18,6 +19,7 @@ package struct PulledEvent: Sendable, Encodable {
         }
     }
 
+    /// With them the partner verifies the signature, as it does for a callback.
     package var headers: Headers
     /// The signed bytes, which are UTF-8.
     package var body: String
@@ -27,14 +29,19 @@ package struct PulledEvent: Sendable, Encodable {
 package struct EventPage: Sendable {
     /// Where a page begins.
     package struct Place: Hashable, Sendable {
+        /// `insp.endpoint.id`.
         package var endpoint: Int64
+        /// The history of the database in which the position was given.
         package var epoch: Int64
+        /// The position of the last event that the partner has, in the one order of all events.
         package var position: Int64
     }
 
+    /// Oldest first; empty: nothing came while the partner waited.
     package var events: [PulledEvent] = []
     /// The cursor for the next page.
     package var next: String
+    /// Where this page began.
     package var start: Place
 }
 

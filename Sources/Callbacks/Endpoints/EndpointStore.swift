@@ -16,14 +16,23 @@ package struct EndpointStore {
 
     /// An OAuth 2.0 client.
     package struct Client {
+        /// The `client_id`; `nil`: the provider needs none.
         package var id: String?
+        /// The `client_secret`; sealed if the partner has keys.
         package var secret: String?
+        /// A JSON Web Token that replaces the secret (RFC 7523).
         package var assertion: String?
+        /// Of the assertion; `nil`: that of JSON Web Tokens.
         package var grantType: String?
+        /// Where tokens are requested.
         package var tokenURL: String?
+        /// Where tokens are revoked (RFC 7009).
         package var revocationURL: String?
+        /// Separated by spaces.
         package var scope: String?
+        /// A raw value of ``AuthorizationRequest/Method``.
         package var method = "basic"
+        /// The name under which the dispatcher looks up the ``AuthorizationProvider``.
         package var provider = "client_credentials"
         /// Further fields of the request for a token: a JSON object.
         package var parameters: Data?
@@ -72,6 +81,9 @@ package struct EndpointStore {
         self.keys = keys
     }
 
+    /// Creates an endpoint with a secret, which is shown in this answer only.
+    ///
+    /// - Parameter isNew: Whether to create the partner as well.
     package func create(
         partner: String, isNew: Bool, url: String, allowsHTTP: Bool, allowsPrivate: Bool
     ) async throws -> Answer {
@@ -93,6 +105,9 @@ package struct EndpointStore {
         return answer
     }
 
+    /// Replaces an endpoint's signing secret or key.
+    ///
+    /// - Parameter overlap: A PostgreSQL interval during which callbacks carry signatures of both.
     package func rotate(_ number: Int64, to source: SigningSource, overlap: String) async throws -> Answer {
         let seal = try await self.seal(of: number)
         var answer = Answer(endpoint: number, isSealed: seal != nil)
@@ -145,6 +160,7 @@ package struct EndpointStore {
         return Answer(endpoint: number, isSealed: seal != nil)
     }
 
+    /// Sets how the dispatcher gets the access tokens that it shows to an endpoint.
     package func authorize(_ number: Int64, _ client: Client) async throws -> Answer {
         let seal = try await self.seal(of: number)
         try await self.query(

@@ -52,6 +52,7 @@ package struct WebhookSignature: Sendable, Equatable {
         self.signature = signature
     }
 
+    /// The three headers of Standard Webhooks.
     package var headers: [HTTPRequest.Header] {
         [
             HTTPRequest.Header(name: "webhook-id", value: self.id),

@@ -57,8 +57,10 @@ package struct WebhookPublicKey: Sendable, Equatable {
         self.key = Ed25519PublicKey(bytes: [UInt8](bytes))
     }
 
+    /// The prefix `whpk_` and 32 bytes in base64 (Standard Webhooks).
     package var text: String { Self.prefix + Data(self.key.bytes).base64EncodedString() }
 
+    /// Whether the key's owner signed the message (Ed25519, RFC 8032).
     package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
         self.key.verifies(signature, of: message)
     }

@@ -53,6 +53,7 @@ package enum SignatureScheme: Sendable, Hashable {
         }
     }
 
+    /// The digest of what is signed.
     package var digest: DigestAlgorithm {
         switch self {
         case .rsa(let digest), .rsaPSS(let digest, _, _), .ecdsa(let digest), .plainECDSA(let digest), .dsa(let digest):

@@ -9,7 +9,9 @@ package struct CMSSignedData: Sendable {
             case subjectKeyIdentifier([UInt8])
         }
 
+        /// Finds the signer among the certificates.
         package var identifier: Identifier
+        /// The digest of the content and of the attributes.
         package var digestAlgorithm: AlgorithmIdentifier
         /// The signed attributes as a SET, which is what is signed; `nil` when the content itself is.
         package var signedAttributes: [UInt8]?
@@ -19,14 +21,19 @@ package struct CMSSignedData: Sendable {
         package var contentType: String?
         /// Signing time that the signer states, as UTCTime or GeneralizedTime; not proven by anything.
         var signingTime: String?
+        /// With its parameters, as RSASSA-PSS needs them.
         package var signatureAlgorithm: AlgorithmIdentifier
+        /// As encoded.
         package var signature: [UInt8]
     }
 
+    /// The object identifier of the content, in dotted form.
     package var contentType: String
+    /// The octets of the content, which are hashed.
     package var content: [UInt8]
     /// The enclosed certificates, as encoded.
     package var certificates: [[UInt8]]
+    /// In the order in which they are enclosed.
     package var signers: [SignerInfo]
 
     /// Certificates that a security object may enclose: its signer's and, in some states, the issuer's.

@@ -2,11 +2,13 @@ internal import InspectCore
 
 /// EF.SOD: the hashes of the data groups, signed by the issuer (ICAO Doc 9303-10 §4.6.2).
 package struct SecurityObject: Sendable {
+    /// The signed data around the hashes.
     package var message: CMSSignedData
     /// 0, or 1 with the version of the LDS.
     package var version: Int
     /// `0108` of version 1.
     package var ldsVersion: String?
+    /// The algorithm of ``hashes``.
     package var digestAlgorithm: DigestAlgorithm
     /// Number of a data group (1–16) to the hash of its whole file.
     package var hashes: [Int: [UInt8]]

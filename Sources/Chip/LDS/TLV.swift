@@ -168,13 +168,17 @@ package struct TLV: Sendable, Hashable {
 
     /// Identifier octets of the universal types (ISO/IEC 8824-1 §8.4).
     enum Tag {
+        /// INTEGER
         package static let integer: UInt32 = 0x02
         static let bitString: UInt32 = 0x03
         static let octetString: UInt32 = 0x04
+        /// NULL
         package static let null: UInt32 = 0x05
         static let objectIdentifier: UInt32 = 0x06
         static let printableString: UInt32 = 0x13
+        /// SEQUENCE
         package static let sequence: UInt32 = 0x30
+        /// SET
         package static let set: UInt32 = 0x31
     }
 }

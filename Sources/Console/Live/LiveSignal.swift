@@ -143,15 +143,13 @@ final class LiveSignal: Sendable {
             // A database that does not answer ends no wait.
             if let stamps = try? await self.stamps(Array(pages)) {
                 let over = self.state.withLock { state in
-                    let over = state.waiters.compactMap {
-                        token, waiter -> (CheckedContinuation<Outcome, Never>, Outcome)? in
+                    state.waiters.compactMap { token, waiter -> (CheckedContinuation<Outcome, Never>, Outcome)? in
                         guard pages.contains(waiter.page) else { return nil }
                         let stamp = stamps[waiter.page]
                         guard stamp == nil || stamp != waiter.known else { return nil }
                         state.waiters[token] = nil
                         return (waiter.continuation, stamp.map(Outcome.changed) ?? .ended)
                     }
-                    return over
                 }
                 for (continuation, outcome) in over { continuation.resume(returning: outcome) }
             }

@@ -16,9 +16,11 @@ struct OpenIDPerson: Sendable {
 
 /// The organisation's OpenID Connect provider: authorization code with PKCE (RFC 7636).
 package final class OpenIDProvider: Sendable {
+    /// How the console is registered at the provider.
     package struct Settings: Sendable {
         /// The issuer's identifier, which the discovery document repeats.
         package var issuer: String
+        /// The `client_id`.
         package var client: String
         /// `nil`: a public client, which PKCE alone protects.
         package var secret: String?
@@ -26,6 +28,7 @@ package final class OpenIDProvider: Sendable {
         package var rolesClaim = "roles"
         /// The claim with the name that a person has in the record from the first sign-in on. Who it is says `sub` alone.
         package var nameClaim = "preferred_username"
+        /// Separated by blanks; `openid` must be among them.
         package var scopes = "openid profile"
 
         package init(issuer: String, client: String) {
@@ -36,6 +39,7 @@ package final class OpenIDProvider: Sendable {
 
     /// Why nobody can sign in; for the log, without values.
     package struct Failure: Error, Sendable {
+        /// In English.
         package var reason: String
     }
 

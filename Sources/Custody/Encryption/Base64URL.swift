@@ -2,6 +2,7 @@ package import Foundation
 
 /// Base64url without padding (RFC 7515, section 2).
 package enum Base64URL {
+    /// The text in ASCII bytes.
     package static func encode(_ bytes: Data) -> Data {
         var text = bytes.base64EncodedData()
         while text.last == UInt8(ascii: "=") { text.removeLast() }
@@ -17,6 +18,7 @@ package enum Base64URL {
         return text
     }
 
+    /// The text as a string.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: self.encode(Data(bytes)), as: UTF8.self)
     }
@@ -40,5 +42,6 @@ package enum Base64URL {
         return rest.isEmpty || rest.base64EncodedData() == Data(plain.suffix(4)) ? bytes : nil
     }
 
+    /// - Returns: `nil` unless the text is the one encoding of its bytes.
     package static func decode(_ text: String) -> Data? { self.decode(text.utf8) }
 }

@@ -125,16 +125,22 @@ extension Data {
 
 /// What a request says that may identify a person, as far as a program needs it again.
 package struct SealedValues: Codable, Sendable, Equatable {
+    /// The partner's reference of the transaction (Jumio's field).
     package var customerInternalReference: String?
+    /// The partner's reference of the person (Jumio's field).
     package var userReference: String?
+    /// The partner's word for its reports (Jumio's field).
     package var reportingCriteria: String?
+    /// The URL that the request gives for its callback (Jumio's field).
     package var callbackUrl: String?
     /// Parts by URL, by their kinds.
     package var parts: [String: Sources]?
 
     /// Where a part is fetched from.
     package struct Source: Codable, Sendable, Equatable {
+        /// It may contain a secret, as a signed URL does.
         package var url: String
+        /// Of the fetched bytes, in hexadecimal digits.
         package var sha256: String
     }
 

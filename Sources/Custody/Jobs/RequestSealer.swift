@@ -38,6 +38,7 @@ package struct RequestSealer: Sendable {
         fileprivate let partner: Int64
         fileprivate let owner: KeyOwner
         fileprivate let values: Data
+        /// A keyed digest of the request as it was, by which a repeated one is recognised.
         package let hmac: Data
         /// The payload as it was, and the partner's key of which the pseudonyms are made.
         fileprivate let plain: Data

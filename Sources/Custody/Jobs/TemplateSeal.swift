@@ -8,6 +8,7 @@ package enum TemplateSeal {
         SealContext(partner: partner, .template, row: [template.engine])
     }
 
+    /// Seals a template's bytes; its engine stays legible, since templates of two engines are not compared.
     package static func seal(_ template: FaceEmbedding, under key: CustodyKey) -> FaceEmbedding {
         var sealed = template
         let bytes = Seal.seal(

@@ -3,6 +3,7 @@ package import Foundation
 
 /// The name of a key: a UUID of version 7, so that keys that are made together lie together in the key store's index.
 package struct KeyID: Hashable, Sendable {
+    /// Version 7 (RFC 9562 §5.7): the time of creation comes first.
     package let uuid: UUID
 
     /// - Returns: `nil` unless it is a UUID's text.
@@ -30,6 +31,7 @@ package struct KeyID: Hashable, Sendable {
         return KeyID(bytes)!
     }
 
+    /// 16 bytes, in network order.
     package var bytes: [UInt8] { withUnsafeBytes(of: self.uuid.uuid) { Array($0) } }
     /// In lower case, as PostgreSQL writes it.
     package var text: String { self.uuid.uuidString.lowercased() }
@@ -49,7 +51,9 @@ package enum KeyKind: String, Sendable, CaseIterable {
 
 /// A key that is open.
 package struct CustodyKey: Sendable {
+    /// Not secret: it stands beside what the key has sealed.
     package let id: KeyID
+    /// The key's level in the tree, which is part of what it seals.
     package let kind: KeyKind
     /// Number of the partner (`insp.partner.id`).
     package let partner: Int64

@@ -37,9 +37,11 @@ package struct DeletionReport: Sendable {
     private static let actions = ["erase", "face_", "purge", "destroy_keys", "keys_destroy_"]
         .map { Data("\"action\": \"\($0)".utf8) }
 
+    /// The partner's name, whose deletions are counted.
     package let partner: String
     /// In microseconds since 1970; `until` is the first that does not belong to it.
     package let from: Int64
+    /// The end, exclusive.
     package let until: Int64
     private var counts: [Place: [String: Int64]] = [:]
 
@@ -131,6 +133,7 @@ package struct SignedDeletionReport: Sendable {
     package let text: String
     /// When it was signed, by the signer's clock, in microseconds since 1970.
     package let at: Int64
+    /// The ``Ed25519PublicKey/id`` of the key that signed it.
     package let keyID: String
     /// 64 bytes.
     package let signature: [UInt8]
@@ -161,11 +164,13 @@ package struct SignedDeletionReport: Sendable {
         (self.text, self.at, self.keyID, self.signature) = read
     }
 
+    /// The line of a file in which it is kept.
     package var line: String {
         "{\"deletions\": \(self.text), \"at\": \(self.at), \"key\": \"\(self.keyID)\", "
             + "\"signature\": \"\(self.signature.hexadecimal)\"}"
     }
 
+    /// Whether this key signed exactly this text at this time.
     package func isSigned(by key: Ed25519PublicKey) -> Bool {
         key.id == self.keyID && key.verifies(self.signature, of: Self.message(self.text, self.at, self.keyID))
     }

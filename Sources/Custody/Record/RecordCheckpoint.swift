@@ -3,6 +3,7 @@ internal import InspectCore
 
 /// One end of a chain: a place and the hash of the row there.
 package struct RecordPlace: Sendable, Equatable {
+    /// The row's place in its chain.
     package var seq: Int64
     /// 32 bytes.
     package var hash: [UInt8]
@@ -59,7 +60,9 @@ package struct RecordCheckpoint: Sendable {
     package var number: Int64
     /// By the signer's clock, in microseconds since 1970.
     package var at: Int64
+    /// The ``Ed25519PublicKey/id`` of the key that signed it.
     package var keyID: String
+    /// Both ends of each chain at that time.
     package var heads: RecordHeads
     /// The text of `heads` that was signed.
     package var headsText: String
@@ -107,6 +110,7 @@ package struct RecordCheckpoint: Sendable {
             + "\"heads\": \(self.headsText), \"signature\": \"\(self.signature.hexadecimal)\"}"
     }
 
+    /// Whether this key signed exactly these heads under this number.
     package func isSigned(by key: Ed25519PublicKey) -> Bool {
         key.id == self.keyID
             && key.verifies(

@@ -1,5 +1,6 @@
 /// What is wrong with a record, and where.
 package struct RecordFault: Sendable, Equatable {
+    /// What may be wrong.
     package enum Kind: String, Sendable {
         /// A row whose values or whose place are not those that were hashed.
         case changed
@@ -31,6 +32,7 @@ package struct RecordFault: Sendable, Equatable {
         case waiting
     }
 
+    /// What is wrong.
     package var kind: Kind
     /// The chain, where one is concerned.
     package var chain: String?
@@ -49,12 +51,15 @@ package struct RecordFault: Sendable, Equatable {
 
 /// The outcome of verifying a record.
 package struct RecordVerdict: Sendable {
+    /// What a chain was found to contain.
     package struct Chain: Sendable {
         /// Places of the first and last row; `nil`: there is none.
         package var first: Int64?
+        /// The place of the last row; `nil`: there is none.
         package var last: Int64?
         /// The last row's hash in hexadecimal digits.
         package var hash: String
+        /// Rows that were read.
         package var rows: Int64
         /// Rows whose words an erasure removed.
         package var erased: Int64
@@ -66,6 +71,7 @@ package struct RecordVerdict: Sendable {
     package var faults: [RecordFault]
     /// What nobody vouches for: rows before the start of a chain, words that were removed.
     package var doubts: [RecordFault]
+    /// By the chain's name.
     package var chains: [String: Chain]
     /// Checkpoints whose signature was verified.
     package var signed: Int
@@ -76,10 +82,12 @@ package struct RecordVerdict: Sendable {
     /// The export begins behind the start of a chain.
     package var isPartial: Bool
 
+    /// The verdict in a word; the raw values stand in the output of `inspectd audit`.
     package enum Outcome: String, Sendable {
         case whole, broken, inconclusive
     }
 
+    /// Whole without faults and doubts; a doubt alone makes it inconclusive.
     package var outcome: Outcome {
         if !self.faults.isEmpty { return .broken }
         return self.doubts.isEmpty ? .whole : .inconclusive

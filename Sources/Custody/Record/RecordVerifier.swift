@@ -163,6 +163,7 @@ package struct RecordVerifier {
 
     // MARK: The verdict
 
+    /// The verdict, once all lines have been read; a file without its header or end is at fault.
     package mutating func finish() -> RecordVerdict {
         if !self.hasHeader {
             if self.faults.isEmpty {

@@ -11,7 +11,9 @@ internal import Postgres
 package enum KeyEscrow {
     /// One line of the file.
     package struct Entry: Codable, Sendable, Equatable {
+        /// The key's UUID.
         package var id: String
+        /// Number of the partner (`insp.partner.id`).
         package var partner: Int64
         /// Base64 of the ciphertext.
         package var key: String
@@ -34,6 +36,7 @@ package enum KeyEscrow {
 
         deinit { EVP_PKEY_free(self.key) }
 
+        /// Encrypts a partner's key for the recipient; the label binds it to its id and partner.
         package func entry(_ key: CustodyKey) throws(InspectError) -> Entry {
             let sealed = key.secret.withBytes { text in
                 KeyEscrow.run(self.key, label: KeyEscrow.label(key.id, key.partner), text, isSealing: true)

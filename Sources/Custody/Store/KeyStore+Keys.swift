@@ -15,7 +15,9 @@ package struct KeySubject: Hashable, Sendable {
 
 /// A person, or a face, of a partner.
 package struct KeyOwner: Hashable, Sendable {
+    /// Number of the partner (`insp.partner.id`).
     package let partner: Int64
+    /// `nil`: nobody; the key is the partner's alone.
     package let subject: KeySubject?
 
     /// - Parameter subject: `nil`: the job names nobody, and its key is the partner's alone.

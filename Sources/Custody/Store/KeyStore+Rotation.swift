@@ -12,6 +12,7 @@ extension KeyStore {
         package var rewrapped = 0
         /// Keys that the former wrapping key does not open; they stay as they are.
         package var unreadable = 0
+        /// As the database has it after this step.
         package var state: CustodyState
         /// Whether no key needs another wrapping key any more.
         package var isDone: Bool { self.state.formerKey == nil }
@@ -154,9 +155,13 @@ extension KeyStore {
 
     /// What is below a partner's key.
     package struct Below: Sendable {
+        /// Number of the partner (`insp.partner.id`).
         package var partner: Int64
+        /// Keys of persons.
         package var persons: Int
+        /// Keys of jobs.
         package var jobs: Int
+        /// Keys of face templates.
         package var templates: Int
     }
 
@@ -203,9 +208,11 @@ extension KeyStore {
 
     /// Keys of one kind.
     package struct Tally: Sendable, Encodable {
+        /// The level in the tree, as ``KeyKind`` names it.
         package var kind: String
         /// Of partners' keys, the wrapping key that wraps them.
         package var wrappingKey: String?
+        /// How many there are.
         package var keys: Int
         /// When the oldest one was created, as ISO 8601.
         package var oldest: String
@@ -224,6 +231,7 @@ extension KeyStore {
 
     /// What ``verify(report:)`` found.
     package struct Verification: Sendable, Encodable {
+        /// Keys that were opened.
         package var opened = 0
         /// Keys that do not open though all above them do: damaged, or not where they were made.
         package var unreadable = 0

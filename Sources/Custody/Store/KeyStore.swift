@@ -28,6 +28,7 @@ package final class KeyStore: Sendable {
         self.cache = PartnerKeyCache(limit: cached)
     }
 
+    /// Closes the connections to the key store; opened keys stay in memory until they are released.
     package func close() async { await self.pool.close() }
 
     /// Whether the memory of all keys so far is locked: if not, the system may write them to its swap space.

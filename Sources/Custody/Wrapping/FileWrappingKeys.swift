@@ -4,6 +4,7 @@ package import InspectCore
 
 /// A wrapping key from a file.
 package final class FileWrappingKey: WrappingKey {
+    /// The name by which the database knows it.
     package let id: String
     private let secret: SecretKey
 
@@ -12,10 +13,12 @@ package final class FileWrappingKey: WrappingKey {
         self.secret = secret
     }
 
+    /// Wraps in this process; see ``KeyWrap``.
     package func wrap(_ key: SecretKey, _ associated: [UInt8]) async throws(InspectError) -> [UInt8] {
         KeyWrap.wrap(key, under: self.secret, associated)
     }
 
+    /// Unwraps in this process; see ``KeyWrap``.
     package func unwrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> SecretKey {
         try KeyWrap.unwrap(wrapped, under: self.secret, associated)
     }

@@ -5,6 +5,7 @@ internal import Synchronization
 
 /// An AES key that never leaves its PKCS#11 token (OASIS PKCS#11 2.40, mechanism `CKM_AES_GCM`).
 final class PKCS11WrappingKey: WrappingKey {
+    /// The label of the key's object in the token.
     package let id: String
     private let token: String
     private let pinFile: String
@@ -29,6 +30,7 @@ final class PKCS11WrappingKey: WrappingKey {
         self.pinFile = pinFile
     }
 
+    /// One call of the token, `C_Encrypt`; the outcome is laid out as that of ``KeyWrap``.
     package func wrap(_ key: SecretKey, _ associated: [UInt8]) async throws(InspectError) -> [UInt8] {
         try await self.run { session, functions in
             var nonce = AES256GCM.nonce()
@@ -43,6 +45,7 @@ final class PKCS11WrappingKey: WrappingKey {
         }
     }
 
+    /// One call of the token, `C_Decrypt`.
     package func unwrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> SecretKey {
         guard wrapped.count == KeyWrap.count, wrapped[0] == Self.version else {
             throw InspectError(.sealBroken, "a key")

@@ -9,6 +9,7 @@ internal import Synchronization
 /// What names a key goes as its SHA-256 behind the key's own bytes, and is compared afterwards: the engine's `rewrap` takes no
 /// associated data, and older versions ignore it everywhere.
 final class VaultWrappingKey: WrappingKey {
+    /// The key's name in the transit engine.
     package let id: String
     /// `https://HOST/v1/MOUNT`.
     private let mount: String
@@ -41,11 +42,13 @@ final class VaultWrappingKey: WrappingKey {
         self.timeout = timeout
     }
 
+    /// One request to `encrypt`; the outcome is the engine's own text, `vault:vN:…`.
     package func wrap(_ key: SecretKey, _ associated: [UInt8]) async throws(InspectError) -> [UInt8] {
         let text = key.withBytes { Data($0 + SHA256.digest(associated)).base64EncodedString() }
         return Array(try await self.call("encrypt", ["plaintext": text], returning: "ciphertext").utf8)
     }
 
+    /// One request to `decrypt`. The digest of what names the key is compared.
     package func unwrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> SecretKey {
         let answer = try await self.call("decrypt", ["ciphertext": try self.text(wrapped)], returning: "plaintext")
         guard let text = Data(base64Encoded: answer) else {

@@ -21,6 +21,7 @@ package protocol WrappingKey: Sendable {
 }
 
 extension WrappingKey {
+    /// Unwraps and wraps, for holders without an operation of their own.
     package func rewrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> [UInt8] {
         try await self.wrap(try await self.unwrap(wrapped, associated), associated)
     }
@@ -41,6 +42,7 @@ package struct WrappingKeys: Sendable {
         self.keys = named
     }
 
+    /// Sorted.
     package var ids: [String] { self.keys.keys.sorted() }
 
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` if the process has none, with ``ErrorCode/keyMismatch`` if it has only

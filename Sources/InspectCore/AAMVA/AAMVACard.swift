@@ -2,11 +2,13 @@
 ///
 /// Values that the issuer left blank, or filled with `NONE`, are `nil`.
 package struct AAMVACard: Sendable, Hashable {
+    /// The kinds, by the names of their subfiles.
     package enum Kind: String, Sendable, Codable {
         case drivingLicence = "DL"
         case identificationCard = "ID"
     }
 
+    /// The sexes that DBC distinguishes.
     package enum Sex: String, Sendable, Codable {
         case male = "M"
         case female = "F"
@@ -15,35 +17,51 @@ package struct AAMVACard: Sendable, Hashable {
 
     /// Header and raw values.
     package let elements: AAMVAElements
+    /// An identification card only if the barcode has a subfile `ID` and none `DL`.
     package let kind: Kind
 
+    /// DCS, or DAB; of the whole name (DAA) where neither is there.
     package let surname: String?
     /// First and middle names as printed, separated by a blank.
     package let givenNames: String?
+    /// DAC.
     package let firstName: String?
+    /// DAD.
     package let middleNames: String?
+    /// DCU, or DAE; such as `JR`.
     package let suffix: String?
     /// Whether the issuer truncated the name (DDE, DDF, DDG); `nil` where the barcode does not say.
     package let isSurnameTruncated: Bool?
+    /// DDF; `nil` where the barcode does not say.
     package let isFirstNameTruncated: Bool?
     let isMiddleNameTruncated: Bool?
 
+    /// DAQ.
     package let documentNumber: String?
+    /// DBB.
     package let birthDate: CalendarDate?
+    /// DBD.
     package let issueDate: CalendarDate?
+    /// DBA.
     package let expiryDate: CalendarDate?
     /// When this design of card was introduced (DDB).
     package let cardRevisionDate: CalendarDate?
+    /// DBC; `nil` if it is not specified.
     package let sex: Sex?
     /// Whole inches; whichever unit is not printed is `nil`.
     package let heightInches: Int?
+    /// Whole centimetres; whichever unit is not printed is `nil`.
     package let heightCentimetres: Int?
     /// Three-letter code (ANSI D-20), for example `BRO`.
     package let eyeColour: String?
+    /// Three-letter code (ANSI D-20); `BAL` is bald.
     package let hairColour: String?
 
+    /// DAG, or DAL.
     package let street: String?
+    /// DAH, or DAM.
     package let street2: String?
+    /// DAI, or DAN.
     package let city: String?
     /// Two-letter state or province.
     package let jurisdiction: String?
@@ -52,17 +70,23 @@ package struct AAMVACard: Sendable, Hashable {
     /// ISO 3166-1 alpha-3, `USA` or `CAN`; version 1 does not say.
     package let country: String?
 
+    /// Jurisdiction's own code of what the holder may drive (DCA).
     package let vehicleClass: String?
+    /// Jurisdiction's own codes of restrictions on driving (DCB).
     package let restrictions: String?
+    /// Jurisdiction's own codes of what else the holder may drive (DCD).
     package let endorsements: String?
     /// Distinguishes this card from the holder's other cards (DCF).
     package let documentDiscriminator: String?
+    /// The serial number of the blank card (DCK).
     package let inventoryControlNumber: String?
     /// REAL ID: `true` for a compliant card (DDA is F), `false` for a non-compliant one (N).
     package let isCompliant: Bool?
     /// Whether the holder's stay is limited in time (DDD).
     package let isLimitedDuration: Bool?
+    /// DDK.
     package let isOrganDonor: Bool?
+    /// DDL.
     package let isVeteran: Bool?
 
     /// Reads the text of a barcode.

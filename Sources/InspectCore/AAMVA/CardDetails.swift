@@ -1,25 +1,38 @@
 /// What an AAMVA card's barcode says beside the fields that all documents have; what the issuer left blank is `nil`.
 package struct CardDetails: Codable, Sendable, Hashable {
+    /// Such as `JR`.
     package var suffix: String?
+    /// The jurisdiction's own code.
     package var vehicleClass: String?
+    /// The jurisdiction's own codes.
     package var restrictions: String?
+    /// The jurisdiction's own codes.
     package var endorsements: String?
     /// In the unit that the card has.
     package var heightInches: Int?
+    /// In the unit that the card has.
     package var heightCentimetres: Int?
     /// Code of ANSI D-20, and what it stands for.
     package var eyeColour: String?
+    /// In English; `nil` for a code that ANSI D-20 does not have.
     package var eyeColourName: String?
+    /// Code of ANSI D-20.
     package var hairColour: String?
+    /// In English; `nil` for a code that ANSI D-20 does not have.
     package var hairColourName: String?
+    /// Distinguishes this card from the holder's other cards.
     package var documentDiscriminator: String?
+    /// The serial number of the blank card.
     package var inventoryControlNumber: String?
+    /// When this design of card was introduced, as `YYYY-MM-DD`.
     package var cardRevisionDate: String?
     /// Whether the card complies with the REAL ID Act.
     package var isRealID: Bool?
     /// Whether the holder's stay is limited in time.
     package var isLimitedDuration: Bool?
+    /// `nil`: the card does not say.
     package var isOrganDonor: Bool?
+    /// `nil`: the card does not say.
     package var isVeteran: Bool?
 
     package init(_ card: AAMVACard) {

@@ -1,5 +1,6 @@
 /// Why a job, a request or a command failed: a stable code, and what a person needs to know.
 package struct InspectError: Error, Sendable, Equatable, Codable {
+    /// Decides whether a job is retried and which HTTP status a request gets.
     package var code: ErrorCode
     /// What exactly was wrong, without personal data: a part's name, a limit or a library's message. May be empty.
     package var detail: String

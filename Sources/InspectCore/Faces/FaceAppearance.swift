@@ -1,6 +1,7 @@
 /// Pose, eyes, mouth and smile of a face in words. `nil` means not assessed: the words need the 68-point model, except for
 /// a clearly turned head, which five points show.
 package struct FaceAppearance: Codable, Sendable, Hashable {
+    /// Where the face looks, in the image.
     package enum Pose: String, Codable, Sendable {
         case frontal = "frontal"
         case turned = "turned"
@@ -8,14 +9,19 @@ package struct FaceAppearance: Codable, Sendable, Hashable {
         case up = "up"
         case down = "down"
     }
+    /// State of the eyes or of the mouth.
     package enum Opening: String, Codable, Sendable {
         case open = "open"
         case closed = "closed"
     }
 
+    /// Where the face looks; of several deviations one is named.
     package var pose: Pose?
+    /// Both eyes together.
     package var eyes: Opening?
+    /// By the gap between the inner lips.
     package var mouth: Opening?
+    /// Whether the corners of the mouth are raised.
     package var smile: Bool?
 
     /// Gap of the lids over eyes to chin from which eyes are open: shut ones read 0.017 to 0.030.

@@ -7,19 +7,23 @@ internal import Foundation
 package struct FaceAssessment: Codable, Sendable, Hashable {
     /// One measure with its native value and the score, 0–100, that OFIQ makes of it.
     package struct Measure: Codable, Sendable, Hashable {
+        /// As results and reports have it.
         package var name: String
         /// `nil`: not assessed.
         package var native: Double?
+        /// 0–100; `nil`: not assessed.
         package var score: Int?
         /// Why it was not assessed, or how it differs from OFIQ's.
         package var note: String?
     }
 
+    /// In the order in which reports show them.
     package var measures: [Measure]
     /// Whether the image meets ISO/IEC 19794-5 for full frontal images.
     package var isoConform: DataCheckData.Outcome
     /// The requirements that failed or, where none did, those that could not be assessed.
     package var isoReasons: [String]
+    /// The same face in words.
     package var appearance: FaceAppearance
 
     /// - Parameters:

@@ -14,10 +14,15 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
 
     /// One threshold with the counts measured at it.
     package struct Row: Codable, Sendable, Hashable {
+        /// The threshold, on the ``SimilarityScale``.
         package var similarity: Double
+        /// Impostor pairs that reach it.
         package var falseMatches: Int
+        /// Impostor pairs in all.
         package var impostorPairs: Int
+        /// Genuine pairs below it.
         package var falseNonMatches: Int
+        /// Genuine pairs in all.
         package var genuinePairs: Int
 
         package init(
@@ -33,6 +38,7 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
 
     /// The engine that was measured: network, alignment and averaging.
     package var engine: String
+    /// How embeddings are compared.
     package var metric: Metric
     /// Distance of similarity one half.
     package var centre: Double

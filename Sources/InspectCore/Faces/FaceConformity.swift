@@ -20,6 +20,7 @@ package struct FaceConformity: Sendable, Hashable {
 
     /// Empty when the image is fit.
     package let faults: [Fault]
+    /// Whether the image has no fault.
     package var isConform: Bool { self.faults.isEmpty }
 
     /// - Parameter faces: The faces of the image, largest first.

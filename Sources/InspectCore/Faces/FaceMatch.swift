@@ -6,6 +6,7 @@ package struct FaceMatch: Codable, Sendable, Hashable {
     package var distance: Double
     /// Whether the similarity reaches the threshold.
     package var match: Bool
+    /// The similarity from which two faces match.
     package var threshold: Double
     /// Upper bound (95 %) of the false match rate at the threshold, from ``FaceCalibration``; `nil` below the lowest
     /// threshold measured.

@@ -8,6 +8,7 @@ package struct FaceSDKEvent: Codable, Sendable, Equatable {
         case liveness = "liveness"
     }
 
+    /// The outcomes that the contract distinguishes; its codes are in ``Outcome/row``.
     package enum Outcome: String, Codable, Sendable, CaseIterable {
         case success = "success"
         case noMatch = "no_match"
@@ -33,7 +34,9 @@ package struct FaceSDKEvent: Codable, Sendable, Equatable {
         }
     }
 
+    /// Enrolment, verification or a liveness check.
     package var type: Kind
+    /// How it ended.
     package var outcome: Outcome
     /// `success`, `error` or `cancelled`.
     package var status: String

@@ -15,7 +15,9 @@ package struct SignatureImages: Codable, Sendable, Hashable {
 package struct PersonalDetails: Codable, Sendable, Hashable {
     /// In the characters of the issuing state: primary identifier, a comma, secondary identifier.
     package var fullName: String?
+    /// Each as ``fullName``.
     package var otherNames: [String]?
+    /// In the form of the issuing state.
     package var personalNumber: String?
     /// `YYYY-MM-DD`.
     package var dateOfBirth: String?
@@ -23,11 +25,17 @@ package struct PersonalDetails: Codable, Sendable, Hashable {
     package var placeOfBirth: [String]?
     /// The permanent address, part by part.
     package var address: [String]?
+    /// As it stands there.
     package var telephone: String?
+    /// As it stands there.
     package var profession: String?
+    /// As it stands there.
     package var title: String?
+    /// As it stands there.
     package var personalSummary: String?
+    /// Numbers of other valid travel documents.
     package var otherDocumentNumbers: [String]?
+    /// Text on the custody of the holder.
     package var custody: String?
     /// Whether it holds an image of a proof of citizenship.
     package var hasProofOfCitizenship: Bool?
@@ -39,17 +47,23 @@ package struct PersonalDetails: Codable, Sendable, Hashable {
 
 /// What DG12 says about the document beyond the MRZ (ICAO Doc 9303-10 §4.7.12). Every member is optional there.
 package struct DocumentDetails: Codable, Sendable, Hashable {
+    /// As it stands there.
     package var issuingAuthority: String?
     /// `YYYY-MM-DD`.
     package var issuingDate: String?
+    /// Names of other persons on the document.
     package var otherPersons: [String]?
+    /// Endorsements and observations.
     package var endorsements: String?
+    /// As it stands there.
     package var taxOrExitRequirements: String?
     /// When the document was made personal, as `YYYY-MM-DDThh:mm:ss` of an unknown time zone.
     package var personalizedAt: String?
+    /// Serial number of the system that made the document personal.
     package var personalizationSystem: String?
     /// Whether it holds an image of the document's front, or of its rear.
     package var hasFrontImage: Bool?
+    /// Of the rear.
     package var hasRearImage: Bool?
     /// Why DG12 could not be read.
     package var reason: String?

@@ -4,13 +4,17 @@ package struct ChipFacts: Codable, Sendable, Hashable {
     package var mrzLines: [String]?
     /// Why DG1 could not be read.
     package var dg1Problem: String?
+    /// The first image of DG2; `nil`: DG2 was not given, or has none that can be read.
     package var portrait: FaceStageFacts.Image?
     /// Why DG2 has no readable portrait.
     package var dg2Problem: String?
     /// DG7, DG11 and DG12; `nil` for those that were not given.
     package var signature: SignatureImages?
+    /// DG11.
     package var person: PersonalDetails?
+    /// DG12.
     package var document: DocumentDetails?
+    /// Whether the data is what a state signed.
     package var authentication: PassiveAuthenticationFacts
 
     package init(authentication: PassiveAuthenticationFacts) {
@@ -40,12 +44,17 @@ package struct PassiveAuthenticationFacts: Codable, Sendable, Hashable {
 
     /// Data group number to whether its hash is the listed one.
     package var dataGroups: [Int: Bool] = [:]
+    /// Of the hashes that EF.SOD lists.
     package var digestAlgorithm: String?
+    /// Four digits, such as `0108`; `nil`: EF.SOD does not say.
     package var ldsVersion: String?
+    /// With which EF.SOD is signed.
     package var signatureAlgorithm: String?
     /// Signing time that the signer states, as `YYYY-MM-DD`.
     package var signedOn: String?
+    /// The document signer's certificate.
     package var signer: CertificateFacts?
+    /// The CSCA certificate at the end of the path; `nil`: none was found.
     package var authority: CertificateFacts?
     /// `notChecked`, `good`, `revoked` or `outdated`.
     package var revocation = "notChecked"
@@ -63,6 +72,7 @@ package struct CertificateFacts: Codable, Sendable, Hashable {
     package var country: String?
     /// `YYYY-MM-DD`, UTC.
     package var notBefore: String
+    /// `YYYY-MM-DD`, UTC.
     package var notAfter: String
     /// SHA-256 over the certificate in lower-case hexadecimal.
     package var sha256: String

@@ -1,5 +1,6 @@
 /// The outline of a document in its image.
 package struct OutlineFacts: Codable, Sendable, Hashable {
+    /// Its corners in the image, some of which may lie outside.
     package var quad: Quad
     /// Longer side over shorter side of the rectified document (ISO/IEC 7810: ID-1 1.586, ID-2 1.42, ID-3 1.42).
     package var aspectRatio: Double
@@ -24,6 +25,7 @@ package struct BarcodeFacts: Codable, Sendable, Hashable {
     package var text: String
     /// The raw bytes in lower-case hexadecimal.
     package var bytesHex: String
+    /// Its corners in the image.
     package var quad: Quad
 
     package init(format: String, text: String, bytesHex: String, quad: Quad) {
@@ -36,11 +38,15 @@ package struct BarcodeFacts: Codable, Sendable, Hashable {
 
 /// All measurements on one side of a document (FRONT or BACK).
 package struct DocumentFacts: Codable, Sendable, Hashable {
+    /// How the image was decoded.
     package var image: ImageFacts
     /// `nil` when no outline was found: the image may be a crop that the document fills, or show no document at all.
     package var outline: OutlineFacts?
+    /// Sharpness, exposure and the like.
     package var quality: QualityFacts
+    /// `nil`: no MRZ was found, or none that can be read.
     package var mrz: MRZReading?
+    /// Several where a card has several.
     package var barcodes: [BarcodeFacts]
     /// Faces on the document, largest first (the portrait, then ghost images), with embeddings.
     package var faces: [FaceFacts]
@@ -99,6 +105,7 @@ package struct GhostFacts: Codable, Sendable, Hashable {
 
 /// An MRZ as seen at a glance, unread.
 package struct MRZSight: Codable, Sendable, Hashable {
+    /// How many lines were seen.
     package var lines: Int
     /// Characters of the shortest line, about: fillers may be missing.
     package var shortest: Double
@@ -124,6 +131,7 @@ package struct MRZReading: Codable, Sendable, Hashable {
     package var lines: [String]
     /// For every character of every line, the posterior (0–1) of the character chosen.
     package var confidences: [[Double]]
+    /// Its corners in the image.
     package var quad: Quad
     /// The same after applying the alphabet of its position (in a name, a letter competes with no digit); `nil` in facts
     /// stored by earlier versions.

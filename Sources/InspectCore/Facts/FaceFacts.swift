@@ -1,10 +1,12 @@
 /// One face in an image.
 package struct FaceFacts: Codable, Sendable, Hashable {
+    /// As the detector frames faces.
     package var box: Box
     /// Five points: outer and inner corner of the eye on the image's left, of the eye on its right, base of the nose.
     package var landmarks: [Point]
     /// The detector's score; comparable only between faces of the same detector, and never a similarity.
     package var detectionScore: Double
+    /// Measures of the face's pixels.
     package var quality: FaceQuality
     /// 128 float32, little-endian, lower-case hex: 1,024 characters; `nil` when none was requested.
     package var embedding: FaceEmbedding?
@@ -180,5 +182,6 @@ extension LivenessFacts {
         case soft = "soft"
     }
 
+    /// The strength of a signal; `nil`: not measured.
     package subscript(signal: Signal) -> Double? { self.signals[signal.rawValue] }
 }

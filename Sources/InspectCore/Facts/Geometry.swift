@@ -1,6 +1,8 @@
 /// A position in pixels of the upright image, origin at the top left.
 package struct Point: Codable, Sendable, Hashable {
+    /// From left to right.
     package var x: Double
+    /// From top to bottom.
     package var y: Double
 
     package init(x: Double, y: Double) {
@@ -11,9 +13,13 @@ package struct Point: Codable, Sendable, Hashable {
 
 /// An axis-parallel box in pixels of the upright image.
 package struct Box: Codable, Sendable, Hashable {
+    /// The left edge.
     package var x: Double
+    /// The top edge.
     package var y: Double
+    /// From the left edge to the right.
     package var width: Double
+    /// From the top edge to the bottom.
     package var height: Double
 
     package init(x: Double, y: Double, width: Double, height: Double) {
@@ -26,9 +32,13 @@ package struct Box: Codable, Sendable, Hashable {
 
 /// Four corners, clockwise from the one that is at the top left when the content is read upright.
 package struct Quad: Codable, Sendable, Hashable {
+    /// The first corner of the content as read, wherever it lies in the image.
     package var topLeft: Point
+    /// The next corner, where the first line ends.
     package var topRight: Point
+    /// Opposite ``topLeft``.
     package var bottomRight: Point
+    /// Below ``topLeft`` as read.
     package var bottomLeft: Point
 
     package init(topLeft: Point, topRight: Point, bottomRight: Point, bottomLeft: Point) {
@@ -58,7 +68,9 @@ package struct Quad: Codable, Sendable, Hashable {
 
 /// A straight line from one position to another.
 package struct Segment: Codable, Sendable, Hashable {
+    /// One end.
     package var start: Point
+    /// The other end.
     package var end: Point
 
     package init(start: Point, end: Point) {

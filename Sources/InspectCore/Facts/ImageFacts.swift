@@ -14,14 +14,17 @@ package enum ImageFormat: String, Codable, Sendable, CaseIterable {
 
 /// The result of decoding one part.
 package struct ImageFacts: Codable, Sendable, Hashable {
+    /// By the file's first bytes, whatever its name or media type.
     package var format: ImageFormat
     /// Pixels of the upright image that was analysed: every coordinate in the facts refers to these.
     package var width: Int
+    /// Pixels, as ``width``.
     package var height: Int
     /// The EXIF orientation that was applied, 1 to 8 (1 = as stored).
     package var orientation: Int
     /// Pixels as the header announces them, before orientation. Very large JPEG and HEIC images are decoded at half of this.
     package var storedWidth: Int
+    /// Pixels, as ``storedWidth``.
     package var storedHeight: Int
     /// Whether the file holds one channel of grey, as infrared images do: it cannot show colours. `nil` stands for no.
     package var isGrey: Bool?
@@ -45,7 +48,9 @@ package struct Preview: Codable, Sendable, Hashable {
     /// Pixels of the longer side at most.
     package static let side = 1200
 
+    /// Pixels.
     package var width: Int
+    /// Pixels.
     package var height: Int
     /// A baseline JPEG without any metadata.
     package var jpeg: Data

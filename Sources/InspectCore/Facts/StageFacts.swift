@@ -28,6 +28,7 @@ package struct DocumentStageFacts: Codable, Sendable, Hashable {
 package struct FaceStageFacts: Codable, Sendable, Hashable {
     /// What was found on one image of a person.
     package struct Image: Codable, Sendable, Hashable {
+        /// How the image was decoded.
         package var image: ImageFacts
         /// Largest first; only the largest has an embedding.
         package var faces: [FaceFacts]

@@ -1,8 +1,10 @@
 /// One line of VIZ text as read.
 package struct VIZLine: Codable, Sendable, Hashable {
+    /// In the order of reading, with blanks between words.
     package var text: String
     /// The recogniser's confidence (0–1) in every character of `text`; a blank has that of its neighbour.
     package var confidences: [Double]
+    /// Its corners in the image, clockwise from the line's own top left.
     package var quad: Quad
     /// Left, top, width and height as shares of the straightened document's longer side.
     package var place: Box

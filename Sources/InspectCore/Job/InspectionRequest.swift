@@ -1,5 +1,6 @@
 /// A job's request without its parts: the members of the payload that control the decision.
 package struct InspectionRequest: Codable, Sendable, Equatable {
+    /// Decides which capabilities run and which parts are required.
     package var workflow: Workflow
     /// TD1, TD2 or TD3 where the client chose one; decides the expected proportions and whether a back side is due.
     package var documentFormat: DocumentFormat?

@@ -31,10 +31,13 @@ extension PartKind {
 
     /// What there is to know about a kind. Whatever lists kinds, such as options and the gateway's description, is made from it.
     package struct Row: Sendable {
+        /// What it shows or comes from.
         package var source: Source
         /// The option and the member of a batch's line that name its file, or its folder where it comes in several.
         package var option: String
+        /// In plain English, for help texts and the gateway's description.
         package var meaning: String
+        /// Whether it is decoded; others are read byte by byte or passed on.
         package var isImage = false
         /// The stage that searches it for faces; `nil`: none does.
         package var faceStage: JobStatus?
@@ -44,6 +47,7 @@ extension PartKind {
         package var dataGroup: Int?
     }
 
+    /// What there is to know about this kind.
     package var row: Row {
         switch self {
         case .front:
@@ -81,6 +85,7 @@ extension PartKind {
         }
     }
 
+    /// Whether it is a file of the chip, EF.SOD included.
     package var isChipFile: Bool { self.row.source == .chip }
 
     /// Whether the part goes to a vendor's server as it came.

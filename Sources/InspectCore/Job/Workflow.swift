@@ -28,6 +28,7 @@ extension Workflow {
         var faceEvent: FaceSDKEvent.Kind?
     }
 
+    /// What there is to know about this workflow.
     package var row: Row {
         switch self {
         // A chip alone says who the holder is.
@@ -59,8 +60,10 @@ extension Workflow {
         }
     }
 
+    /// Those that run, in order.
     package var capabilities: [Capability] { self.row.capabilities }
 
+    /// Those whose results are stored, in order.
     package var stages: [JobStatus] { self.row.stages }
 
     /// The workflow of a key or of a Jumio definition key.

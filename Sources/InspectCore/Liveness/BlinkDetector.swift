@@ -3,8 +3,11 @@
 /// The measure's scale does not matter, so it serves the eye aspect ratio of landmarks as well as the opening that is measured on
 /// patches. Ask for 15 frames a second at least: at 25 a blink may be deep for one frame only.
 package enum BlinkDetector {
+    /// A blink that was found.
     package struct Blink: Sendable, Hashable {
+        /// On the clock of the frames' times, in milliseconds.
         package var startMs: Double
+        /// When the lids are open again, in milliseconds.
         package var endMs: Double
         /// Deepest opening over the usual one.
         package var depth: Double

@@ -1,5 +1,6 @@
 /// What was measured on the frames of a liveness capture: numbers only, no image and no embedding.
 package struct CaptureFacts: Codable, Sendable, Hashable {
+    /// What was measured on one frame.
     package struct Frame: Codable, Sendable, Hashable {
         /// `nil` where no face was found or followed; then only ``scene`` and ``isRepeated`` are known.
         package var face: Face?
@@ -18,7 +19,9 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
 
     /// The face of one frame. Lengths without a unit are in eye distances.
     package struct Face: Codable, Sendable, Hashable {
+        /// As the detector frames faces.
         package var box: Box
+        /// The five points of ``FaceFacts/landmarks``.
         package var landmarks: [Point]
         /// Height of the dark between the lids over the eye's width, mean of both eyes: about 0.25 to 0.6 open, near 0 closed.
         /// Dark is judged by the darkest that the same eyes have shown before.
@@ -79,6 +82,7 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
 
     /// A frame with an embedding, to check that the person stays the same.
     package struct KeyFrame: Codable, Sendable, Hashable {
+        /// Of the frame, from 0.
         package var index: Int
         /// Distance of its embedding from that of the first key frame.
         package var distance: Double
@@ -94,8 +98,11 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
 
     /// Pixels of the frames; all have the same.
     package var width: Int
+    /// Pixels, as ``width``.
     package var height: Int
+    /// In the order of the capture.
     package var frames: [Frame]
+    /// The first is the reference of the others.
     package var keyFrames: [KeyFrame]
 
     package init(width: Int, height: Int, frames: [Frame], keyFrames: [KeyFrame]) {

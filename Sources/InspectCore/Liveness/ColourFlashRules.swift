@@ -7,6 +7,7 @@ internal import Foundation
 /// shown. A weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the image,
 /// and a living person to whom an attacker shows the colours.
 enum ColourFlashRules {
+    /// Compares the skin's response in each interval with the colours that were shown.
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
         let samples = zip(challenge.frameTimes, capture.frames).compactMap { time, frame in
             frame.face.map { Sample(time: time, face: $0) }

@@ -38,6 +38,7 @@ package struct LivenessChallenge: Codable, Sendable, Hashable {
         case nod = "NOD"
     }
 
+    /// The database's; a challenge is used up by one job.
     package var id: String
     /// Empty where no colours were asked for; no two in a row are alike.
     package var colours: [Colour]
@@ -120,8 +121,11 @@ extension LivenessChallenge {
 
 /// A colour in linear light, 0–1 for each channel.
 package struct LinearColour: Codable, Sendable, Hashable {
+    /// 0–1.
     package var red: Double
+    /// 0–1.
     package var green: Double
+    /// 0–1.
     package var blue: Double
 
     package init(red: Double, green: Double, blue: Double) {

@@ -1,5 +1,6 @@
 /// The outcome of one liveness method.
 package struct LivenessVerdict: Codable, Sendable, Hashable {
+    /// Inconclusive is never a pass.
     package enum Outcome: String, Codable, Sendable {
         case pass = "pass"
         case fail = "fail"
@@ -10,9 +11,11 @@ package struct LivenessVerdict: Codable, Sendable, Hashable {
     package struct Step: Codable, Sendable, Hashable {
         /// As the challenge names it.
         package var name: String
+        /// Whether the step was seen.
         package var outcome: Outcome
         /// Milliseconds on the capture's clock; `nil` where nothing was seen.
         package var startMs: Double?
+        /// Milliseconds on the capture's clock; `nil` where nothing was seen.
         package var endMs: Double?
         /// Agreement of a colour's response with what was shown, −1 to 1; extent of a motion over what is asked for.
         package var score: Double?
@@ -47,8 +50,11 @@ package struct LivenessVerdict: Codable, Sendable, Hashable {
         case invalidChallenge = "invalidChallenge"
     }
 
+    /// The outcome of all steps together.
     package var outcome: Outcome
+    /// `nil` for a pass.
     package var reason: Reason?
+    /// In the order of the challenge.
     package var steps: [Step] = []
     /// Named numbers behind the outcome.
     package var scores: [String: Double] = [:]

@@ -2,8 +2,11 @@ internal import Foundation
 
 /// A motion that was seen.
 struct MotionEvent: Sendable, Hashable {
+    /// Which motion it was.
     package var step: LivenessChallenge.Step
+    /// When it begins, in milliseconds on the capture's clock.
     package var startMs: Double
+    /// When it ends, in milliseconds on the capture's clock.
     package var endMs: Double
     /// Extent over what is asked for, from 1.
     var extent: Double

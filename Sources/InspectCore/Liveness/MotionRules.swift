@@ -1,5 +1,6 @@
 /// Decides whether a person made exactly the requested motions, in order.
 enum MotionRules {
+    /// Compares the motions that were seen with those that were requested.
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
         let nothing = challenge.steps.map { LivenessVerdict.Step(name: $0.rawValue, outcome: .inconclusive) }
         guard let track = MotionTrack(times: challenge.frameTimes, faces: capture.frames.map(\.face)) else {

@@ -11,7 +11,9 @@ package enum MRZCheckKey: String, Codable, Sendable, CaseIterable, CodingKeyRepr
 ///
 /// Nothing is corrected here: an MRZ that is wrong as printed keeps its characters and reports the digits that fail.
 package struct MRZDocument: Sendable, Hashable {
+    /// Decides where each field is.
     package var format: MRZFormat
+    /// As printed, two or three of the format's length.
     package var lines: [String]
     /// One or two characters, fillers dropped: `P`, `PD`, `ID`, `V`.
     package var documentCode: String
@@ -19,13 +21,17 @@ package struct MRZDocument: Sendable, Hashable {
     package var issuingState: String
     /// Without fillers; of long numbers (Doc 9303-5 §4.2.2 note j) both parts.
     package var documentNumber: String
+    /// The primary identifier (Doc 9303-3 §4.6), fillers as blanks.
     package var surname: String
+    /// The secondary identifier, fillers as blanks; empty if there is none.
     package var givenNames: String
     /// Empty where the format has none.
     package var nationality: String
+    /// `nil` where the format has none.
     package var birthDate: MRZDate?
     /// `M`, `F`, `X`, or empty for unspecified.
     package var sex: String
+    /// `nil` where the format has none.
     package var expiryDate: MRZDate?
     /// TD3 positions 29–42 of line 2; `nil` in other formats.
     package var personalNumber: String?

@@ -11,8 +11,11 @@ package struct MRZLattice: Sendable {
     }
 }
 
+/// The most probable MRZ of a layout, by the alphabets and check digits of Doc 9303.
 package struct MRZDecoding: Sendable, Hashable {
+    /// The layout that fits best.
     package var format: MRZFormat
+    /// A–Z, 0–9 and `<` only.
     package var lines: [String]
     /// For every character the reader's probability for it.
     package var confidences: [[Double]]

@@ -1,12 +1,16 @@
 /// Characters of MRZs as ASCII, and their check digits.
 package enum MRZText {
+    /// `<` (Doc 9303-3 §4.3).
     package static let filler = UInt8(ascii: "<")
     /// The 37 characters in the order of the line reader's classes.
     package static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789<".utf8)
 
+    /// 0–9.
     package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+    /// A–Z; an MRZ has no small letters.
     package static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }
 
+    /// Bytes of an MRZ as text.
     package static func string(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: Array(bytes), as: UTF8.self)
     }

@@ -11,6 +11,7 @@ package struct ReadableDocument: Encodable, Sendable, Hashable {
     /// ISO 3166-1 alpha-3; `nil`: every issuing state of ICAO Doc 9303-3, section 5.
     package var countries: [String]?
 
+    /// Every document that some rule reads, for the gateway's list.
     package static let all =
         MRZFormat.allCases.flatMap { format in
             format.documents.map {

@@ -3,22 +3,30 @@ package import Foundation
 /// HTML that is also well-formed XML. Literals are markup; interpolated values are text and are escaped. No text that is made at
 /// run time becomes markup: there is no initializer for it.
 package struct Markup: ExpressibleByStringInterpolation, Sendable {
+    /// Well-formed XML.
     package let html: String
 
     package init(stringLiteral value: StaticString) { self.html = value.description }
     package init(stringInterpolation: StringInterpolation) { self.html = stringInterpolation.html }
     package init(_ parts: [Markup]) { self.html = parts.map(\.html).joined() }
 
+    /// Escapes what is interpolated.
     package struct StringInterpolation: StringInterpolationProtocol, Sendable {
         fileprivate var html = ""
 
         package init(literalCapacity: Int, interpolationCount: Int) { self.html.reserveCapacity(literalCapacity) }
 
+        /// Adds markup from the source code.
         package mutating func appendLiteral(_ literal: StaticString) { self.html += literal.description }
+        /// Adds text, escaped.
         package mutating func appendInterpolation(_ text: String) { self.html += Markup.escaped(text) }
+        /// Adds a number in decimal digits.
         package mutating func appendInterpolation(_ number: Int) { self.html += String(number) }
+        /// Adds a number as ``number(_:)`` writes it.
         package mutating func appendInterpolation(_ number: Double) { self.html += Markup.number(number) }
+        /// Adds markup as it is.
         package mutating func appendInterpolation(_ markup: Markup) { self.html += markup.html }
+        /// Adds several, one after the other.
         package mutating func appendInterpolation(_ parts: [Markup]) { parts.forEach { self.html += $0.html } }
         /// Bytes as Base64, which needs no escaping.
         package mutating func appendInterpolation(base64 bytes: Data) { self.html += bytes.base64EncodedString() }

@@ -2,10 +2,13 @@ package import Foundation
 
 /// Where a report's inspection comes from. What is not known is left out.
 package struct ReportOrigin: Sendable {
+    /// The id that callers know.
     package var job: String?
+    /// The partner's name.
     package var partner: String?
     /// The names of the files, with the part or image that each is.
     package var files: [(part: String, name: String)]
+    /// When the job finished.
     package var decidedAt: Date?
     /// Whether the outcome was fixed beforehand, and nothing was looked at.
     package var isTest: Bool

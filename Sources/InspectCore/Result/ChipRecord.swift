@@ -6,23 +6,35 @@ package struct ChipRecord: Codable, Sendable {
     package var dg2: DG2?
     /// The signature's images, or why they are unreadable; absent when DG7 was not given. Likewise DG11 and DG12.
     package var dg7: SignatureImages?
+    /// Absent when DG11 was not given.
     package var dg11: PersonalDetails?
+    /// Absent when DG12 was not given.
     package var dg12: DocumentDetails?
+    /// Whether the data is what a state signed.
     package var passiveAuthentication: PassiveAuthentication
 
     /// The MRZ on the chip.
     package struct DG1: Codable, Sendable {
+        /// TD1, TD2, TD3; `nil`: DG1 cannot be read.
         package var format: String?
+        /// The MRZ's lines.
         package var lines: [String]?
         /// Check digit to whether it holds.
         package var checks: [String: Bool]?
+        /// As ``MRZDocument/documentNumber``.
         package var documentNumber: String?
+        /// The secondary identifier, as in the MRZ.
         package var firstName: String?
+        /// The primary identifier, as in the MRZ.
         package var lastName: String?
+        /// `YYYY-MM-DD`; unknown parts leave the whole date out.
         package var dateOfBirth: String?
+        /// `YYYY-MM-DD`.
         package var expiryDate: String?
         var issuingCountry: String?
+        /// ISO 3166-1 alpha-3, or a code of ICAO Doc 9303-3 section 5.
         package var nationality: String?
+        /// Why DG1 cannot be read.
         package var reason: String?
 
         init(_ mrz: MRZDocument) {
@@ -44,7 +56,9 @@ package struct ChipRecord: Codable, Sendable {
 
     /// The portrait on the chip; its faces are among the result's `faces`.
     package struct DG2: Codable, Sendable {
+        /// How the image was decoded.
         package var image: ImageFacts?
+        /// Why there is no readable portrait.
         package var reason: String?
     }
 
@@ -56,21 +70,29 @@ package struct ChipRecord: Codable, Sendable {
         package var reason: String?
         /// Why it is not valid: names of ``ChipReason``.
         package var reasons: [String]
+        /// What was checked, and the outcome.
         package var checks: Checks
         /// What is wrong or unknown about the bytes.
         package var detail: String?
         /// `DG1` and the like to whether its hash is the signed one.
         package var dataGroups: [String: Bool]
+        /// Of the hashes that EF.SOD lists.
         package var digestAlgorithm: String?
+        /// With which EF.SOD is signed.
         package var signatureAlgorithm: String?
+        /// Four digits, such as `0108`.
         package var ldsVersion: String?
         /// Signing time that the signer states.
         package var signedOn: String?
+        /// The document signer's certificate.
         package var signer: CertificateFacts?
+        /// The CSCA certificate at the end of the path.
         package var authority: CertificateFacts?
+        /// `notChecked`, `good`, `revoked` or `outdated`.
         package var revocation: String
         /// Deviations from the standards that were accepted.
         package var deviations: [String]
+        /// Number of CSCA certificates that were available.
         package var trustAnchors: Int
         var trustAnchorNotes: [String]
 
@@ -96,11 +118,16 @@ package struct ChipRecord: Codable, Sendable {
 
     /// The six checks, each `true`, `false`, or `null` if undetermined.
     package struct Checks: Codable, Sendable, Hashable {
+        /// EF.SOD can be parsed.
         package var sodParse: Bool?
+        /// As ``PassiveAuthenticationFacts/hashesOK``.
         package var hashesOK: Bool?
+        /// As ``PassiveAuthenticationFacts/signatureOK``.
         package var signatureOK: Bool?
+        /// As ``PassiveAuthenticationFacts/chainOK``.
         package var chainOK: Bool?
         var validPeriod: Bool?
+        /// The signer's country is that of the MRZ.
         package var countryMatch: Bool?
 
         enum CodingKeys: String, CodingKey {

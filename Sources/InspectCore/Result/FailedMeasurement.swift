@@ -2,6 +2,7 @@
 package struct FailedMeasurement: Codable, Sendable, Hashable {
     /// The name that reports have for it.
     package var name: String
+    /// In the unit of the measurement.
     package var value: Double
     /// Good values are this or less.
     package var atMost: Double?

@@ -4,14 +4,19 @@ package struct AuthenticationData: Codable, Sendable {
     package var result: String?
     /// Of the best template, 0–1.
     package var similarity: Double?
+    /// Of the best template.
     package var distance: Double?
+    /// The similarity from which two faces match.
     package var threshold: Double
     /// Upper bound (95 %) of the rate at which strangers reach the threshold with any of the templates.
     package var fmrAtThreshold: Double?
+    /// The engine that made the embeddings; `nil`: nothing was compared.
     package var engine: String?
     /// How many templates were compared, and of which generation of the face id.
     package var templates: Int
+    /// Rises when an enrolment replaces the templates.
     package var generation: Int64
+    /// Why nothing was compared.
     package var reason: String?
 }
 
@@ -19,11 +24,13 @@ package struct AuthenticationData: Codable, Sendable {
 package struct EnrollmentData: Codable, Sendable {
     /// The engine and the model that made the embedding; those of others cannot be compared with it.
     package var engine: String?
+    /// SHA-256 of its file, in lower-case hexadecimal.
     package var modelSHA256: String?
     /// Characters of the embedding: 1,024.
     package var featureLength: Int?
     /// `add` or `replace`.
     package var mode: String
+    /// Why nothing was enrolled; empty where the embedding may be kept.
     package var reasons: [String]
 }
 

@@ -1,12 +1,17 @@
 package import Foundation
 
+/// What a decision is made from, besides the limits and the date.
 package struct InspectionFacts: Sendable {
+    /// What was asked for.
     package var request: InspectionRequest
     /// All parts of the job, images or not.
     package var parts: [PartKind]
     var acquisition: AcquisitionFacts?
+    /// `nil`: the stage did not run.
     package var documents: DocumentStageFacts?
+    /// `nil`: the stage did not run.
     package var faces: FaceStageFacts?
+    /// `nil`: the stage did not run.
     package var liveness: LivenessStageFacts?
     /// The templates of the request's face id; `nil` where it names none.
     package var enrolled: EnrolledFace?

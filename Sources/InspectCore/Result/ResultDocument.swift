@@ -5,17 +5,21 @@ package struct ResultDocument: Codable, Sendable {
     /// Rises when a member goes or changes its meaning; `insp.result_frame` has the same.
     package static let schemaVersion = 1
 
+    /// The decision on the whole.
     package var decision: Decision
     /// The version of the partner's decision policy that the job was decided by; `nil`: the partner has none.
     package var policyVersion: Int?
+    /// What each capability found.
     package var capabilities: Capabilities
     /// Why it was not passed; empty for other decisions.
     package var reasons: [ReasonRecord]
     /// Those of ``reasons`` that have a number in Jumio's mobile SDK.
     package var rejectReasons: [RejectReason]
+    /// By part, the largest first.
     package var faces: [FaceRecord]
     /// Why nothing was decided; set exactly when the decision is NOT_EXECUTED for a technical reason.
     package var error: ErrorRecord?
+    /// What made the result: versions and models.
     package var engine: EngineRecord
     /// The end of an enrolment, authentication or liveness check in the words of the face SDK's contract.
     package var faceSdk: FaceSDKEvent?
@@ -23,17 +27,24 @@ package struct ResultDocument: Codable, Sendable {
 
 /// A decision in the shape of Jumio's retrieval API: `{"type", "details": {"label"}}`, with a risk on the whole.
 package struct Decision: Codable, Sendable, Equatable {
+    /// What the decision says beyond its type.
     package struct Details: Codable, Sendable, Equatable {
+        /// One of ``DecisionLabel``.
         package var label: String
     }
+    /// Set on the whole only, not on capabilities.
     package struct Risk: Codable, Sendable, Equatable {
+        /// 0–100.
         package var score: Int
         /// What the score is made of; `nil`: nothing was found.
         package var findings: [RiskRules.Finding]?
     }
 
+    /// PASSED, WARNING, REJECTED or NOT_EXECUTED.
     package var type: DecisionType
+    /// With the label.
     package var details: Details
+    /// `nil` on a capability.
     package var risk: Risk?
 
     package init(_ type: DecisionType, _ label: String, risk: Int? = nil) {
@@ -50,8 +61,11 @@ package struct Decision: Codable, Sendable, Equatable {
 
 /// The outcome of one capability for the parts that it examined.
 package struct CapabilityRecord<Payload: Codable & Sendable>: Codable, Sendable {
+    /// The names of the parts.
     package var parts: [String]
+    /// Of this capability alone.
     package var decision: Decision
+    /// `nil`: the capability has none to show.
     package var data: Payload?
 
     package init(parts: [String], decision: Decision, data: Payload?) {
@@ -63,13 +77,21 @@ package struct CapabilityRecord<Payload: Codable & Sendable>: Codable, Sendable 
 
 /// The capabilities of the workflow; the others are absent.
 package struct Capabilities: Codable, Sendable {
+    /// Whether the images can be used.
     package var usability: [CapabilityRecord<UsabilityData>]?
+    /// Whether the document is genuine, whole and of one piece.
     package var imageChecks: [CapabilityRecord<ImageCheckData>]?
+    /// What was read.
     package var extraction: [CapabilityRecord<ExtractionData>]?
+    /// Whether what was read agrees.
     package var dataChecks: [CapabilityRecord<DataCheckData>]?
+    /// Whether the selfie shows the document's holder.
     package var similarity: [CapabilityRecord<SimilarityData>]?
+    /// Whether a living person was there.
     package var liveness: [CapabilityRecord<LivenessData>]?
+    /// Whether the face is that of an enrolled person.
     package var authentication: [CapabilityRecord<AuthenticationData>]?
+    /// Whether the face was enrolled.
     package var enrollment: [CapabilityRecord<EnrollmentData>]?
 
     package init() {}
@@ -77,8 +99,11 @@ package struct Capabilities: Codable, Sendable {
 
 /// The measurements behind the usability decision.
 package struct UsabilityData: Codable, Sendable {
+    /// How the image was decoded.
     package var image: ImageFacts
+    /// `nil` where it was not measured.
     package var quality: QualityFacts?
+    /// `nil`: no outline was found, or none was sought.
     package var outline: OutlineFacts?
     /// The measurements behind an objection; absent where there is none.
     package var failedMeasurements: [FailedMeasurement]?
@@ -99,6 +124,7 @@ package struct UsabilityData: Codable, Sendable {
 
 /// The image checks; a check that this version lacks is listed as not assessed.
 package struct ImageCheckData: Codable, Sendable {
+    /// The checks that were made, by name.
     package var assessed: [String]
     var notAssessed: [String]
     /// The fields behind a finding: names, never values.
@@ -111,13 +137,17 @@ package struct ImageCheckData: Codable, Sendable {
 
 /// Cross-checks of the extracted data: each `pass`, `fail` or `inconclusive`.
 package struct DataCheckData: Codable, Sendable {
+    /// Inconclusive is neither good nor bad: something needed was not there.
     package enum Outcome: String, Codable, Sendable {
         case pass = "pass"
         case fail = "fail"
         case inconclusive = "inconclusive"
     }
+    /// One check with its outcome.
     package struct Check: Codable, Sendable {
+        /// As in RESULTS.md.
         package var name: String
+        /// How it ended.
         package var outcome: Outcome
         /// Why the check is inconclusive or failed; names of fields, never their values.
         package var reason: String?
@@ -129,6 +159,7 @@ package struct DataCheckData: Codable, Sendable {
         }
     }
 
+    /// In a fixed order.
     package var checks: [Check]
 }
 
@@ -140,10 +171,13 @@ package struct SimilarityData: Codable, Sendable {
     package var similarity: Double?
     /// Euclidean distance of the embeddings.
     package var distance: Double?
+    /// The similarity from which two faces match.
     package var threshold: Double
     /// Measured false match rate at the threshold: an upper bound, see ``SimilarityScale``.
     package var fmrAtThreshold: Double?
+    /// The engine that made the embeddings; `nil`: nothing was compared.
     package var engine: String?
+    /// Why nothing was compared; a name of ``SimilarityRules/Obstacle``.
     package var reason: String?
 }
 
@@ -154,7 +188,9 @@ package struct LivenessData: Codable, Sendable {
     /// `evidence`: signals for a reviewer, never proof. `challenge`: the person met the server's challenge.
     /// `certified-vendor`: a vendor's server vouches for it.
     package var assurance: String
+    /// Named numbers behind the decision.
     package var scores: [String: Double]
+    /// What the decision is based on, or why it is not PASSED.
     package var reason: String?
     /// Signals for a reviewer, by name; `nil` where nothing was measured.
     package var findings: [String]?
@@ -172,9 +208,13 @@ package struct LivenessData: Codable, Sendable {
 
 /// A detected face; its embedding only if the caller asked for it.
 package struct FaceRecord: Codable, Sendable {
+    /// The part that it was found in.
     package var part: String
+    /// As the detector frames faces.
     package var box: Box
+    /// The five points of ``FaceFacts/landmarks``.
     package var landmarks: [Point]
+    /// Measures of the face's pixels.
     package var quality: FaceQuality
     /// Of the first face of a person's image.
     package var assessment: FaceAssessment?
@@ -193,9 +233,13 @@ package struct FaceRecord: Codable, Sendable {
 
 /// An error as partners see it.
 package struct ErrorRecord: Codable, Sendable, Equatable {
+    /// A raw value of ``ErrorCode``.
     package var code: String
+    /// For the partner's log; contains no personal data.
     package var message: String
+    /// Whether the same request may succeed later.
     package var retryable: Bool
+    /// The same error in the contracts of Jumio and the face SDK.
     package var contractCodes: ContractCodes
 
     package init(_ error: InspectError) {

@@ -2,27 +2,40 @@
 package struct ResultSummary: Encodable, Sendable {
     /// A capability that warned or rejected.
     package struct Label: Encodable, Sendable, Hashable {
+        /// The capability that gave the label.
         package var capability: Capability
+        /// One of ``DecisionLabel``.
         package var label: String
     }
 
+    /// As ``ResultDocument/decision``.
     package var decision: Decision
+    /// As ``ResultDocument/policyVersion``.
     package var policyVersion: Int?
+    /// As ``ResultDocument/reasons``.
     package var reasons: [ReasonRecord]
+    /// As ``ResultDocument/rejectReasons``.
     package var rejectReasons: [RejectReason]
+    /// As ``ResultDocument/error``.
     package var error: ErrorRecord?
+    /// As ``ResultDocument/faceSdk``.
     package var faceSdk: FaceSDKEvent?
+    /// Those of all capabilities; `nil`: all passed.
     package var labels: [Label]?
 }
 
 /// The part of a result that the database stores without reading it.
 package struct ResultBody: Encodable, Sendable {
+    /// As ``ResultDocument/capabilities``.
     package var capabilities: Capabilities
+    /// As ``ResultDocument/faces``.
     package var faces: [FaceRecord]
+    /// As ``ResultDocument/engine``.
     package var engine: EngineRecord
 }
 
 extension ResultDocument {
+    /// The part that the database reads, for lists and statistics.
     package var summary: ResultSummary {
         let labels = self.capabilities.labels
         return ResultSummary(

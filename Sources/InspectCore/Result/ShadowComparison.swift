@@ -1,6 +1,7 @@
 /// How an inspection would have ended with other limits or other models. For limits, the same facts are decided once more, and nothing
 /// is analysed; for models, another analysis is compared with it. The inspection's own result stays as it is.
 package struct ShadowComparison: Sendable {
+    /// How the two inspections differ; the raw values are a metric's labels.
     package enum Outcome: String, Sendable, CaseIterable {
         /// The same decision and the same labels.
         case same = "same"
@@ -17,7 +18,9 @@ package struct ShadowComparison: Sendable {
 
     /// A label of a capability, without the part.
     package struct Label: Sendable, Hashable, Comparable {
+        /// A raw value of ``Capability``.
         package var capability: String
+        /// One of ``DecisionLabel``.
         package var label: String
 
         package static func < (left: Label, right: Label) -> Bool {
@@ -27,6 +30,7 @@ package struct ShadowComparison: Sendable {
 
     /// A field of the contract that was read otherwise. Its values are not kept.
     package struct Field: Sendable, Hashable {
+        /// How the reading differs.
         package enum Change: String, Sendable {
             /// Only the shadow reads it.
             case added = "added"
@@ -35,7 +39,9 @@ package struct ShadowComparison: Sendable {
             case changed = "changed"
         }
 
+        /// As ``ExtractionData`` has it.
         package var name: String
+        /// How its reading differs.
         package var change: Change
     }
 
@@ -46,9 +52,13 @@ package struct ShadowComparison: Sendable {
 
     /// One of ``documentTypes``; of rejected images, too.
     package let documentType: String
+    /// The job's workflow.
     package let workflow: Workflow
+    /// How the two differ.
     package let outcome: Outcome
+    /// The result's own.
     package let decision: DecisionType
+    /// The one with the other limits or models.
     package let shadowDecision: DecisionType
     /// Labels of warnings and rejections that only the shadow gives.
     package let added: [Label]

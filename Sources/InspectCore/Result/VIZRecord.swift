@@ -1,5 +1,6 @@
 /// A document's VIZ text by field, compared with its machine-readable data.
 package struct VIZRecord: Codable, Sendable {
+    /// A field with what the VIZ shows of it.
     package struct Field: Codable, Sendable {
         /// The name that the field has in ``ExtractionData``.
         package var name: String
@@ -35,6 +36,7 @@ package struct VIZRecord: Codable, Sendable {
 
     /// The side that was read.
     package var part: String
+    /// Those that were sought, found or not.
     package var fields: [Field]
     /// The part whose machine-readable data it was compared with; `nil` if there are none.
     package var comparedWith: String?
@@ -45,6 +47,7 @@ package struct VIZRecord: Codable, Sendable {
     var linesRead: Int
     /// Processor time that finding and reading took, in milliseconds; part of the document stage's.
     package var cpuMs: Double
+    /// SHA-256 of the model that read the text, in lower-case hexadecimal.
     package var modelSHA256: String
 
     init?(sides: [(part: String, facts: DocumentFacts)], today: CalendarDate) {

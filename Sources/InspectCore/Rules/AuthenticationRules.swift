@@ -11,7 +11,9 @@ package enum AuthenticationRules {
         case otherEngine = "TEMPLATES_OF_ANOTHER_ENGINE"
     }
 
+    /// The decision with its reasons.
     package struct Outcome: Sendable, Hashable {
+        /// PASSED if a template matches, REJECTED if none does, otherwise WARNING.
         package var decision: CapabilityDecision
         /// The best match; `nil` when nothing was compared.
         package var match: FaceMatch?

@@ -2,12 +2,17 @@
 ///
 /// Only a challenge that was met proves a living person, apart from a vendor's answer.
 package enum ChallengeRules {
+    /// The decision with its reasons.
     package struct Outcome: Sendable {
+        /// PASSED only if the outcome is a pass.
         package var decision: CapabilityDecision
+        /// Of all methods together.
         package var outcome: LivenessVerdict.Outcome
         /// `colour_flash`, `motion`, both joined by `+`, or `passive`.
         package var method: String
+        /// One for each method that was judged.
         package var verdicts: [LivenessVerdict]
+        /// `nil` for a pass.
         package var reason: LivenessVerdict.Reason?
         /// The face SDK's result code: 1 success, 53 too bright, 60 timeout.
         package var resultCode: Int?
@@ -16,6 +21,7 @@ package enum ChallengeRules {
     /// How far a challenge that was met can be trusted.
     package static let assurance = "challenge"
 
+    /// - Parameter capture: `nil`: the job has no frames.
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts?) -> Outcome {
         let methods = [challenge.colours.isEmpty ? nil : "colour_flash", challenge.steps.isEmpty ? nil : "motion"]
         let method = methods.compactMap { $0 }.joined(separator: "+")

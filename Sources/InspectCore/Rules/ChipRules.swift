@@ -1,11 +1,13 @@
 /// Judges the findings of passive authentication (ICAO Doc 9303-11 §5.1).
 package struct ChipRules {
+    /// Valid only if every check was made and holds; invalid if one fails, apart from the signer's validity period.
     package enum Status: String, Codable, Sendable {
         case valid = "valid"
         case invalid = "invalid"
         case inconclusive = "inconclusive"
     }
 
+    /// Follows from the checks alone, without regard to a partner's policy.
     package let status: Status
     /// Why it is not valid, the most serious first; empty when it is valid.
     package let reasons: [ChipReason]

@@ -1,6 +1,8 @@
 /// Cross-checks of the extracted data (Jumio's capability `dataChecks`).
 struct DataCheckRules {
+    /// The checks with their outcomes.
     package let data: DataCheckData
+    /// The decision that follows from them.
     package let decision: CapabilityDecision
 
     /// The reason of a check that an expired document passes.

@@ -8,7 +8,9 @@ package enum DecisionType: String, Codable, Sendable, CaseIterable {
 
 /// One reason for a rejection, in the numbering of Jumio's mobile SDK (class RejectReason).
 package struct RejectReason: Codable, Sendable, Hashable {
+    /// Raw value of ``Known``.
     package var code: Int
+    /// In English, in capitals, as in Jumio's SDK.
     package var message: String
     /// The part that it concerns, for example `FRONT`; `nil` for the whole job.
     package var part: String?
@@ -37,6 +39,7 @@ extension RejectReason {
         case damagedDocument = 2005
         case glare = 2006
 
+        /// The name in Jumio's SDK.
         package var message: String {
             switch self {
             case .blackWhiteCopy: "BLACK_WHITE_COPY"
@@ -60,7 +63,9 @@ extension RejectReason {
     }
 }
 
+/// The decision of one capability.
 package struct CapabilityDecision: Codable, Sendable, Hashable {
+    /// PASSED, WARNING, REJECTED or NOT_EXECUTED.
     package var type: DecisionType
     /// One of ``DecisionLabel``.
     package var label: String

@@ -1,5 +1,6 @@
 /// Which side of a document an image shows, judged by what it bears and never by the part that it was sent as.
 package struct DocumentSide: Codable, Sendable, Hashable {
+    /// The sides that differ in what they bear.
     package enum Kind: String, Codable, Sendable, CaseIterable {
         /// The side of a card that has the portrait.
         case front = "FRONT"
@@ -29,6 +30,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
 
     /// `nil`: nothing tells.
     package var kind: Kind?
+    /// What tells the side.
     package var evidence: [Evidence]
     /// Whether no card is known that bears this evidence on another side.
     package var isCertain: Bool

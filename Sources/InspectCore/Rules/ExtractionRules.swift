@@ -20,6 +20,7 @@ package struct ExtractionRules {
     /// What was measured on the sides, the front first.
     let sides: [(part: String, facts: DocumentFacts)]
     let today: CalendarDate
+    /// What was read, merged from all sources.
     package let data: ExtractionData
 
     /// Whether any machine-readable field was read: only these can be checked.

@@ -1,5 +1,6 @@
 /// Whether front and back are two sides of one document (Jumio's image check MISMATCH_FRONT_BACK).
 struct FrontBackRules {
+    /// Inconclusive where the sides have too little in common.
     package let outcome: DataCheckData.Outcome
     /// Names of fields in which the sides differ.
     package let differing: [String]

@@ -14,6 +14,7 @@ package struct Limit: Sendable, Hashable {
         case within(ClosedRange<Double>)
     }
 
+    /// The values that are good.
     package let bound: Bound
     /// The source of the number: a section of a standard, or a measurement.
     let basis: String
@@ -37,6 +38,7 @@ package struct Limit: Sendable, Hashable {
 
 /// One measurement beside the limit that it was judged by.
 package struct Measurement: Sendable, Hashable {
+    /// As with cross-checks: inconclusive where nothing was measured.
     package typealias Outcome = DataCheckData.Outcome
 
     /// The name that the facts have for it.

@@ -131,7 +131,9 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
 
 /// An entry of a result's `reasons`.
 package struct ReasonRecord: Codable, Sendable, Hashable {
+    /// Stable; partners may branch on it.
     package var code: Reason
+    /// The label of the capability that it explains.
     package var label: String
     /// The part that it concerns; `nil` for the whole job.
     package var part: String?

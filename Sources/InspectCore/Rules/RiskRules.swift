@@ -3,6 +3,7 @@
 /// Each finding has a weight w between 0 and 1. The score lies in the band of the decision, `low` to `high`:
 /// `low + (high - low) · (1 - Π(1 - w))`, rounded. Another finding never lowers it, and their order does not count.
 package enum RiskRules {
+    /// What raises the score.
     package struct Finding: Codable, Sendable, Hashable {
         /// The capability and its label, such as `dataChecks.MRZ_CHECKSUM`, or one of ``Circumstance``.
         package var name: String
@@ -19,6 +20,7 @@ package enum RiskRules {
         /// The document expired, within the days that the partner grants.
         case expiredWithinGrace = "dataChecks.EXPIRED_WITHIN_GRACE"
 
+        /// In hundredths.
         package var weight: Int {
             switch self {
             case .signals: 20

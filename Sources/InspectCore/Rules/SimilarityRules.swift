@@ -12,7 +12,9 @@ package enum SimilarityRules {
         case faceTooSmall = "FACE_TOO_SMALL"
     }
 
+    /// The decision with its reasons.
     package struct Outcome: Sendable, Hashable {
+        /// PASSED if the faces match; otherwise REJECTED, or WARNING where they cannot be compared.
         package var decision: CapabilityDecision
         /// `nil` when nothing was compared.
         package var match: FaceMatch?

@@ -27,6 +27,7 @@ enum VendorSessionRules {
 /// An answer of a vendor's server, in either of two spellings: that of FaceTec's 10.x server (`responseBlob`, `didError`,
 /// `result.livenessProven`), and that of its migration guide (`sessionResponseBlob`, `livenessPassed` or `wasLivenessPassed`).
 package struct VendorSessionAnswer: Sendable, Hashable {
+    /// What the answer says, in this program's terms.
     package var facts: VendorSessionFacts
     /// Whether a further blob may come. A 10.x client tries again after `livenessProven` false; the guide's answers are final.
     package var isOpen: Bool

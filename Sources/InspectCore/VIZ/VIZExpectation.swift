@@ -2,6 +2,7 @@
 package struct VIZExpectation: Sendable, Hashable {
     /// A field and its value, spelt as in its source.
     package struct Value: Sendable, Hashable {
+        /// The field that should show the value.
         package var field: VIZField
         var text: String
         var date: CalendarDate?
@@ -24,6 +25,7 @@ package struct VIZExpectation: Sendable, Hashable {
         }
     }
 
+    /// Only fields that the machine-readable data have.
     package var values: [Value]
     /// The issuing state by the MRZ.
     var state: String?

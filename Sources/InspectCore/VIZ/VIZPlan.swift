@@ -73,6 +73,7 @@ package struct VIZPlan {
     /// Whether the last line to read is none that may show a name that the machine-readable data have.
     package var isBesideNames: Bool { self.step == .values || self.step == .labels }
 
+    /// Takes the reading of a line, and decides which to read next.
     package mutating func add(_ line: VIZLine, at index: Int) {
         self.read.insert(index)
         // Letters that touch are one mark.
@@ -187,6 +188,7 @@ extension VIZFields {
 
     /// A value that would be certain if the other network gave the same text.
     package struct Doubt {
+        /// The value as read.
         package var value: String
         /// The confidence that every character of the other reading needs.
         package var limit: Double

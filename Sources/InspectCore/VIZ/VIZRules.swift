@@ -1,5 +1,6 @@
 /// Compares a document's VIZ text with its machine-readable data, field by field.
 package struct VIZRules: Sendable {
+    /// How the VIZ and the machine-readable data compare.
     package enum Outcome: String, Codable, Sendable {
         /// The VIZ shows the value.
         case agrees = "agrees"
@@ -9,13 +10,17 @@ package struct VIZRules: Sendable {
         case notFound = "notFound"
     }
 
+    /// What was found of one field.
     package struct Finding: Sendable, Hashable {
+        /// The field.
         package var field: VIZField
+        /// How it compares.
         package var outcome: Outcome
         /// Index of the line that shows or contradicts it.
         package var line: Int?
     }
 
+    /// One for each field of the expectation.
     package let findings: [Finding]
 
     /// - Parameter trustsUnconfirmed: Also reports contradictions that no second reading has confirmed, to find the lines

@@ -102,7 +102,7 @@ struct WorkerMetrics: Sendable {
         self.parentReplacements = counter(
             "analyzer_parent_replacements", "Analyzer parents replaced without interruption.", "reason",
             ["crash", "forks", "age"])
-        let outcomes = ["delivered", "failed", "dead", "released", "stale"]
+        let outcomes = ["delivered", "failed", "dead_lettered", "released", "stale"]
         self.endpointChanges = counter(
             "endpoint_changes", "Endpoints whose breaker opened or closed, or that became disabled.", "kind",
             ["failing", "recovered", "disabled"])

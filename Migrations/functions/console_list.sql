@@ -106,9 +106,10 @@ COMMENT ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid,
 GRANT EXECUTE ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.is_free(w insp.review_wait, p_actor text) RETURNS boolean
-LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+-- Without settings, so that it becomes a part of the caller's statement.
+LANGUAGE sql STABLE AS $$
     SELECT NOT EXISTS (SELECT FROM insp.case_lease l WHERE l.job_id = w.job_id AND l.until > now() AND l.actor <> p_actor)
-        AND NOT (coalesce(insp.is_same_person(w.decided_by, p_actor), false)
+        AND NOT (w.decided_by IS NOT NULL AND insp.is_same_person(w.decided_by, p_actor)
             AND (SELECT p.second_review FROM insp.partner p WHERE p.id = w.partner_id))
 $$;
 COMMENT ON FUNCTION insp.is_free(insp.review_wait, text) IS

@@ -76,7 +76,7 @@ BEGIN
     -- Jobs that nobody was asked about are none of a reviewer's business.
     IF j.status < 64 OR held.job_id IS NULL AND j.status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || j.status);
-    ELSIF j.request IS NULL OR held.summary -> 'decision' IS NULL THEN
+    ELSIF j.request IS NULL OR held.summary #>> '{decision,type}' IS NULL THEN
         PERFORM insp.refuse('RESULT_PURGED');
     END IF;
     status := j.status;
@@ -143,7 +143,7 @@ BEGIN
         PERFORM insp.refuse('CASE_TAKEN');
     END IF;
     SELECT * INTO decided FROM insp.step s WHERE s.job_id = j.id AND s.status = 64;
-    IF j.request IS NULL OR decided.summary -> 'decision' IS NULL THEN
+    IF j.request IS NULL OR decided.summary #>> '{decision,type}' IS NULL THEN
         PERFORM insp.refuse('RESULT_PURGED');
     END IF;
     said := CASE WHEN j.key_id IS NULL THEN insp.readable_personal(j.personal) END;

@@ -1,6 +1,6 @@
 -- The list of cases at the console, and the next one of it. Each partner's cases are found by the index, so that nobody waits behind
 -- those of others, nor is told of them.
--- After: console, console_cases
+-- After: approvals, console, console_cases
 
 CREATE OR REPLACE FUNCTION insp.case_reasons(p_summary jsonb) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -122,8 +122,9 @@ import Testing
         #expect(keeps(answer, 409, "bob has the case now."))
         #expect(try await bob.post("/cases/\(id)/release").status == 303)
         answer = try await ann.post("/cases/\(id)/take", self.type("PASSED"))
-        #expect(keeps(answer, 200, "Nothing is recorded yet") && answer.text.contains("value='PASSED'"))
-        #expect(answer.text.contains("checked='checked'") && answer.text.contains("zqmark"))
+        #expect(
+            keeps(answer, 200, "Nothing is recorded yet") && answer.text.contains("accesskey='p' checked='checked'"))
+        #expect(answer.text.contains("zqmark"))
         // A label that is not allowed, while the case is one's own.
         var wrong = self.type("REJECTED")
         wrong["label"] = "zqlabel-"

@@ -117,20 +117,26 @@ SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     w record;
+    -- Of the person's partners: leases of others must not fill the list. Null: every queue.
+    queues integer[];
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
+    IF NOT w.is_all THEN
+        queues := ARRAY(SELECT q.id FROM insp.queue q WHERE q.partner_id = ANY (w.partners));
+    END IF;
     RETURN QUERY SELECT l.worker_id, j.public_id, p.name, j.workflow, insp.stage_name(greatest(j.status, 2::smallint)),
         l.attempt::integer, extract(epoch FROM clock_timestamp() - l.claimed_at)::double precision,
         extract(epoch FROM l.deadline - clock_timestamp())::double precision
     -- Limited before the jobs are read.
-    FROM (SELECT * FROM insp.lease x WHERE p_worker IS NULL OR x.worker_id = p_worker ORDER BY x.claimed_at LIMIT 2000) l
+    FROM (SELECT * FROM insp.lease x WHERE (p_worker IS NULL OR x.worker_id = p_worker) AND (queues IS NULL OR x.queue = ANY (queues))
+            ORDER BY x.claimed_at LIMIT 500) l
         JOIN insp.job j ON j.id = ANY (ARRAY[l.job_id]) JOIN insp.partner p ON p.id = j.partner_id
     WHERE w.is_all OR j.partner_id = ANY (w.partners)
-    ORDER BY l.claimed_at LIMIT 500;
+    ORDER BY l.claimed_at;
 END
 $$;
 COMMENT ON FUNCTION insp.console_work(bytea, bigint) IS
-    'Up to 500 jobs of an operator''s or auditor''s partners that workers have, those claimed first at the top; of one worker, or of all. Looks at 2,000 at most';
+    'Up to 500 jobs of an operator''s or auditor''s partners that workers have, those claimed first at the top; of one worker, or of all';
 GRANT EXECUTE ON FUNCTION insp.console_work(bytea, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) RETURNS TABLE (

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Console
 
-/// Whose cases a reviewer is told of, and which one is the next.
+/// What a person finds of a small partner behind the rows of others, and which case is the next.
 @Suite struct ConsoleQueueTests {
     /// Cases of a partner that have waited for a day, written as they lie, without a worker.
     private func older(_ site: ConsoleSite, _ partner: String, _ count: Int) async throws {
@@ -83,6 +83,37 @@ import Testing
         let unknown = try await ann.get("/cases?since=1&after=\(UUID())")
         #expect(known.status == 400 && unknown.status == 400 && known.text == unknown.text)
         #expect(try await site.person("eve", "reviewer:*").get("/cases?since=1&after=\(foreign)").status == 200)
+        try await site.close()
+    }
+
+    @Test func `What workers have of a small partner is listed behind however many jobs of others`() async throws {
+        let site = try await ConsoleSite()
+        let worker = try await site.admin.query(
+            """
+            WITH worker AS MATERIALIZED (SELECT gen_random_uuid() AS incarnation)
+            SELECT r.worker_id FROM worker w, LATERAL insp.worker_register(w.incarnation, 'h', 1, 'x', NULL, '{0,1,2}', 64) r
+            """)[0].int(0)
+        for (partner, count) in [("bank", 2001), ("shop", 1)] {
+            try await site.admin.execute(
+                """
+                SELECT insp.enqueue('{"partner": "\(partner)", "workflow": "id"}', front => 'x');
+                SET session_replication_role = replica;
+                WITH fresh AS (
+                    INSERT INTO insp.job (id, partner_id, lane, status, created_at, expires_at, workflow, request)
+                    SELECT nextval('insp.job_id'), p.id, 1, 1, now(), now() + interval '14 days', 'id', '{"workflow": "id"}'
+                    FROM insp.partner p, generate_series(1, \(count)) WHERE p.name = '\(partner)' RETURNING id, partner_id
+                )
+                INSERT INTO insp.lease (job_id, fence, worker_id, claimed_at, deadline, queue, attempt, crashes)
+                SELECT f.id, f.id, \(worker), clock_timestamp(), now() + interval '1 hour',
+                    (SELECT q.id FROM insp.queue q WHERE q.partner_id = f.partner_id LIMIT 1), 1, 0 FROM fresh f;
+                SET session_replication_role = origin
+                """)
+        }
+        for path in ["/workers", "/workers?worker=\(worker)"] {
+            let own = try await site.person("sam", "operator:shop").get(path).text
+            #expect(own.contains("<td>shop</td>") && !own.contains("bank"), "\(path)")
+            #expect(try await site.person("eve", "auditor:*").get(path).text.contains("<td>bank</td>"), "\(path)")
+        }
         try await site.close()
     }
 

@@ -35,7 +35,8 @@ struct CasePage {
         var response = ConsolePage(
             title: "Case \(state.id.suffix(12))", session: self.session, hasHeading: false,
             // A page that answers a form has no address to fetch it from again, and what was typed would be lost.
-            stream: state.isWaiting && self.typed.isEmpty ? "/live/cases/\(state.id)" : nil, content: content
+            stream: state.isWaiting && self.typed.isEmpty && self.refusal == nil ? "/live/cases/\(state.id)" : nil,
+            content: content
         ).response(status: self.refusal?.code.httpStatus ?? 200)
         response.code = self.refusal?.code
         return response

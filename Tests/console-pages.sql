@@ -30,7 +30,8 @@ SELECT o.id, 'user', sha256(convert_to((f.n / 5)::text, 'UTF8')), f.id FROM fres
 INSERT INTO insp.ready (job_id, queue)
 SELECT f.id, q.id FROM fresh f JOIN owner o ON o.place = f.place JOIN insp.queue q ON q.partner_id = o.id AND q.lane = 1 AND q.region = 0
 WHERE f.status = 1 ORDER BY f.id;
-INSERT INTO insp.review_wait (job_id, since) SELECT f.id, f.at FROM fresh f WHERE f.status = 64 ORDER BY f.id;
+INSERT INTO insp.review_wait (job_id, partner_id, since)
+SELECT f.id, o.id, f.at FROM fresh f JOIN owner o ON o.place = f.place WHERE f.status = 64 ORDER BY f.id;
 INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes, died_at, resolved_at, resolved_by)
 SELECT f.id, o.id, CASE WHEN f.n % 1000 = 2 THEN 'CORRUPT_IMAGE' ELSE 'TIMED_OUT' END, 8, 0, f.at,
     CASE WHEN f.n % 200 = 2 THEN f.at END, CASE WHEN f.n % 200 = 2 THEN 'x' END

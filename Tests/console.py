@@ -200,7 +200,10 @@ def look(browser, origin, ids, faults, shots):
     ann.keyboard.type("by the keyboard")
     ann.keyboard.press("Tab")
     ann.keyboard.press("Enter")
-    ann.wait_for_url("**/cases")
+    ann.wait_for_selector("text=This case is decided")
+    faults.need("by the keyboard" not in ann.content(), "a decided case shows its notes")
+    seen.append(judge(ann, "case-decided", faults, shots))
+    ann.goto(origin + "/cases")
     # Bob's page of that case and ann's list learn of what happens without being loaded again.
     try:
         bob.wait_for_selector("#news:has-text('changed')", timeout=10000)
@@ -226,10 +229,42 @@ def look(browser, origin, ids, faults, shots):
     faults.need(
         plain.evaluate("getComputedStyle(document.querySelector('.images svg g')).display") == "none",
         "without JavaScript overlays do not switch off")
+    # The lease ends while bob types, and ann has the case for a moment: what he typed stays.
+    job = plain.url.rsplit("/", 1)[1]
+    bob.goto(f"{origin}/cases/{job}")
+    bob.check("input[value=WARNING]")
+    bob.fill("input[name=label]", "doubtful")
+    bob.fill("textarea", "two lines,\nand a half")
+    ann_token = "(SELECT token_sha256 FROM insp.console_session WHERE actor = 'console:ann' LIMIT 1)"
+    sql("UPDATE insp.case_lease SET until = now() - interval '1 s'")
+    sql(f"SELECT insp.console_take({ann_token}, '{job}')")
+    bob.click("button:has-text('Record the decision')")
+    bob.wait_for_selector("text=Your decision is not recorded.")
+    faults.need("ann has the case now." in bob.content(), "nobody says why the decision is not recorded")
+    faults.need(bob.input_value("textarea") == "two lines,\nand a half", "a note is lost with the lease")
+    seen.append(judge(bob, "case-lost", faults, shots))
+    sql(f"SELECT insp.console_release({ann_token}, '{job}')")
+    bob.click("text=Take it with what you typed")
+    bob.wait_for_selector("button:has-text('Record the decision')")
+    faults.need(bob.is_checked("input[value=WARNING]") and bob.input_value("input[name=label]") == "doubtful"
+                and bob.input_value("textarea") == "two lines,\nand a half", "the form does not begin with what was typed")
+    seen.append(judge(bob, "case-again", faults, shots))
+    # Without JavaScript one person decides; another confirms with one button.
+    sql("SELECT insp.set_second_review('bank', true)")
+    plain.goto(f"{origin}/cases/{job}")
     plain.check("input[value=REJECTED]")
     plain.fill("input[name=label]", "manipulated_document")
-    plain.click("text=Record the decision")
-    plain.wait_for_url("**/cases")
+    plain.fill("textarea", "two lines,\nand a half")
+    plain.click("button:has-text('Record the decision')")
+    plain.wait_for_selector("text=Another person must confirm that.")
+    ann.goto(f"{origin}/cases/{job}")
+    ann.click("text=Take it")
+    ann.wait_for_selector("text=Confirm: REJECTED, MANIPULATED_DOCUMENT")
+    faults.need("and a half" in ann.content(), "the second person does not see the first one's note")
+    seen.append(judge(ann, "case-confirm", faults, shots))
+    ann.click("text=Confirm: REJECTED, MANIPULATED_DOCUMENT")
+    ann.wait_for_selector("text=That confirmed what bob had decided.")
+    sql("SELECT insp.set_second_review('bank', false)")
     faults.need(sql("SELECT count(*) FROM insp.review_wait") == "1", "without JavaScript nothing was decided")
 
     # Without JavaScript nothing loads by itself.

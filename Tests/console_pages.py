@@ -23,6 +23,7 @@ STATEMENTS = {
     "cases of a partner": "SELECT * FROM insp.console_cases({who}, 'p02')",
     "cases with a rare reason": "SELECT * FROM insp.console_cases({who}, NULL, 'NONE')",
     "case": "SELECT * FROM insp.console_case({who}, {case})",
+    "case: how far it is": "SELECT * FROM insp.console_state({who}, {case})",
     "history": "SELECT * FROM insp.console_history({who}, {case})",
     "pulse": "SELECT * FROM insp.console_pulse(ARRAY[{who}, {who}], ARRAY['cases', {case}::text])",
     "queue": "SELECT * FROM insp.console_queue({who})",

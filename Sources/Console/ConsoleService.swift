@@ -71,6 +71,7 @@ package final class ConsoleService: Sendable {
             response.headers.append(("Allow", routes.map(\.method).joined(separator: ", ")))
             return refuse(response)
         }
+        var call = ConsoleCall(service: self, request: request, values: values, session: nil)
         do {
             if method == "POST" {
                 guard self.configuration.isOwn(request) else { throw ForeignForm() }
@@ -79,17 +80,16 @@ package final class ConsoleService: Sendable {
             } else if request.hasBody {
                 throw InspectError(.parameterInvalid, "\(request.method) has no body here")
             }
-            var call = ConsoleCall(service: self, request: request, values: values, session: nil)
             if case .roles(let roles) = route.access {
                 let isSecure = self.configuration.isSecure
                 guard
                     let secret = ConsoleCookie.session.value(in: request.headers["cookie"], isSecure: isSecure)
                 else { throw InspectError(.unauthenticated) }
                 let session = try await self.store.session(secret, isUse: call.isUse)
+                call.session = session
                 guard !session.roles.isDisjoint(with: roles) else {
                     throw InspectError(.scopeMissing, roles.map(\.rawValue).sorted().joined(separator: " or "))
                 }
-                call.session = session
             }
             let (admitted, known) = (access, call)
             // The session is known by now: who has none sends no body but the token of a link.
@@ -111,7 +111,6 @@ package final class ConsoleService: Sendable {
                 return self.note(&access, response, start)
             }
         } catch {
-            let call = ConsoleCall(service: self, request: request, values: values, session: nil)
             return refuse(self.answer(error, call))
         }
     }
@@ -129,6 +128,13 @@ package final class ConsoleService: Sendable {
                 call.session)
         case let error as InspectError where error.code == .unauthenticated:
             return SignInPage(service: self, isCrossSite: call.isCrossSite, path: call.ownPath).response(status: 401)
+        case let error as InspectError where error.code == .scopeMissing && call.session == nil:
+            return Self.page(
+                error,
+                text:
+                    "You are signed in at your organisation, but have no role in this console, so nothing is shown to you. Ask whoever "
+                    + "manages accounts at your organisation's sign-in to give you a role here (reviewer, operator or auditor, of one partner or "
+                    + "of all), then sign in again.")
         // The database's message may contain a part of the request.
         case let error as InspectError where error.code.httpStatus >= 500:
             return Self.page(InspectError(error.code), call.session)
@@ -155,7 +161,7 @@ package final class ConsoleService: Sendable {
     }
 
     /// What is wrong, as a sentence to a person.
-    private static func sentence(_ error: InspectError) -> String {
+    static func sentence(_ error: InspectError) -> String {
         // The table's words are for programs, whose credentials have scopes.
         if error.code == .scopeMissing {
             return "This needs another role\(error.detail.isEmpty ? "" : " (\(error.detail))")."

@@ -40,8 +40,8 @@ struct CaseList: Sendable {
     var next: Place?
 }
 
-/// All that the page of a case shows.
-struct CaseMaterial: Sendable {
+/// How far a case is, for every reviewer of its partner.
+struct CaseState: Sendable {
     struct First: Sendable {
         var by: String
         var decision: String
@@ -49,6 +49,46 @@ struct CaseMaterial: Sendable {
         var isMine: Bool
     }
 
+    /// What a review ended with.
+    struct End: Sendable {
+        var decision: String
+        var label: String
+        var at: Date?
+        /// `nil`: the record does not say it any more.
+        var by: String?
+        /// Who had decided it first.
+        var confirmed: String?
+    }
+
+    var id: String
+    var partner: String
+    var workflow: String
+    var isWaiting: Bool
+    var waits: Double
+    /// `nil` once it is decided.
+    var remains: Double?
+    /// What the program proposed.
+    var decision: String
+    var label: String
+    var because: [String]
+    var holder: String?
+    var isMine: Bool
+    var until: Date?
+    /// Whether the partner demands a second person.
+    var needsSecond: Bool
+    /// What one person has decided, and another must confirm.
+    var first: First?
+    /// `nil`: it waits, or ended without a review.
+    var end: End?
+
+    /// Whether the person decided it, and somebody else must confirm that.
+    var isOwnDecision: Bool { self.isWaiting && self.needsSecond && self.first?.isMine == true }
+    /// Whether the person may take it.
+    var isFree: Bool { self.isWaiting && self.holder == nil && !self.isOwnDecision }
+}
+
+/// What the page of a case shows to the person who has it.
+struct CaseMaterial: Sendable {
     struct Note: Codable, Sendable {
         var at: String
         var who: String
@@ -64,21 +104,11 @@ struct CaseMaterial: Sendable {
         var label: String?
     }
 
-    var id: String
-    var partner: String
     var document: ResultDocument
     var facts: InspectionFacts
     /// The parts that may be shown.
     var images: [PartKind]
     var decidedAt: Date
-    var isWaiting: Bool
-    var holder: String?
-    var isMine: Bool
-    var until: Date?
-    /// Whether the partner demands a second person.
-    var needsSecond = false
-    /// What one person has decided, and another must confirm.
-    var first: First?
     var notes: [Note]
     var runs: [Run]
 }
@@ -112,6 +142,16 @@ extension ConsoleStore {
         return list
     }
 
+    /// Takes the oldest case that the person may take.
+    ///
+    /// - Returns: Its id; `nil`: there is none.
+    func takeNext(_ session: ConsoleSession, _ filter: CaseList.Filter) async throws -> String? {
+        try await self.ask(
+            "SELECT insp.console_next($1, $2, $3)",
+            [session.key, .optional(filter.partner), .optional(filter.reason)]
+        ).single().optionalString(0)
+    }
+
     func take(_ session: ConsoleSession, _ id: String) async throws {
         _ = try await self.ask("SELECT insp.console_take($1, $2)", [session.key, .text(id)])
     }
@@ -120,12 +160,10 @@ extension ConsoleStore {
         _ = try await self.ask("SELECT insp.console_release($1, $2)", [session.key, .text(id)])
     }
 
-    /// Decides a case that the person has taken. The note of a sealed job is sealed.
-    ///
-    /// - Returns: Whether that finished the job; false: a second person must confirm it.
+    /// Decides a case that the person has taken, or had last. The note of a sealed job is sealed.
     func decide(
         _ session: ConsoleSession, _ id: String, as decision: String, label: String?, note: String?
-    ) async throws -> Bool {
+    ) async throws {
         var text = note
         if let note {
             let row = try await self.ask(
@@ -136,18 +174,50 @@ extension ConsoleStore {
                 text = try JobSeal(try await keys.key(key), partner: try row.int("partner_id")).seal(note: note)
             }
         }
-        return try await self.ask(
-            "SELECT coalesce((insp.console_decide($1, $2, $3, $4, $5) ->> 'isConfirmed')::boolean, true)",
-            [session.key, .text(id), .text(decision), .optional(label), .optional(text)]
-        ).single().bool(0)
+        _ = try await self.ask(
+            "SELECT insp.console_decide($1, $2, $3, $4, $5)",
+            [session.key, .text(id), .text(decision), .optional(label), .optional(text)])
     }
 
-    /// The look is recorded.
+    /// The look is recorded, of the person who has the case by ``material(_:_:)``.
+    func state(_ session: ConsoleSession, _ id: String) async throws -> CaseState {
+        let row = try await self.ask(
+            """
+            SELECT status, partner, workflow, waits, remains, decision, label, because, holder, is_mine, until, second, first_by,
+                first_decision, first_label, first_is_mine, decided_by, confirmed, decided_at, final_decision, final_label
+            FROM insp.console_state($1, $2)
+            """, [session.key, .text(id)]
+        ).single()
+        func date(_ name: String) throws -> Date? {
+            try row.optionalDouble(name).map { Date(timeIntervalSince1970: $0) }
+        }
+        var state = CaseState(
+            id: id, partner: try row.string("partner"), workflow: try row.string("workflow"),
+            isWaiting: try row.int("status") == 64, waits: try row.double("waits"),
+            remains: try row.optionalDouble("remains"), decision: try row.string("decision"),
+            label: try row.optionalString("label") ?? "", because: try row.textArray("because"),
+            holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"), until: try date("until"),
+            needsSecond: try row.bool("second"))
+        if let by = try row.optionalString("first_by") {
+            state.first = CaseState.First(
+                by: by, decision: try row.string("first_decision"), label: try row.string("first_label"),
+                isMine: try row.bool("first_is_mine"))
+        }
+        if let decision = try row.optionalString("final_decision") {
+            state.end = CaseState.End(
+                decision: decision, label: try row.optionalString("final_label") ?? "", at: try date("decided_at"),
+                by: try row.optionalString("decided_by"), confirmed: try row.optionalString("confirmed"))
+        }
+        return state
+    }
+
+    /// What the person who has the case sees. The look is recorded.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/caseTaken`` for anybody else.
     func material(_ session: ConsoleSession, _ id: String) async throws -> CaseMaterial {
         let row = try await self.ask(
             """
-            SELECT status, request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, partner,
-                holder, is_mine, until, notes, runs, second, first_by, first_decision, first_label, first_is_mine
+            SELECT request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, notes, runs
             FROM insp.console_case($1, $2)
             """, [session.key, .text(id)]
         ).single()
@@ -172,21 +242,12 @@ extension ConsoleStore {
         if let seal {
             for place in notes.indices { notes[place].note = try seal.open(note: notes[place].note) }
         }
-        let first = try row.optionalString("first_by").map { by in
-            CaseMaterial.First(
-                by: by, decision: try row.string("first_decision"), label: try row.string("first_label"),
-                isMine: try row.bool("first_is_mine"))
-        }
         return CaseMaterial(
-            id: id, partner: try row.string("partner"), document: document, facts: facts,
+            document: document, facts: facts,
             images: zip(kinds, ordinals).filter { kind, ordinal in
                 ordinal == 0 && (kind.row.isImage || kind == .frames || kind == .dg2)
             }.map { $0.0 },
-            decidedAt: Date(timeIntervalSince1970: try row.double("decided_at")),
-            isWaiting: try row.int("status") == 64,
-            holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"),
-            until: try row.optionalDouble("until").map { Date(timeIntervalSince1970: $0) },
-            needsSecond: try row.bool("second"), first: first, notes: notes,
+            decidedAt: Date(timeIntervalSince1970: try row.double("decided_at")), notes: notes,
             runs: try JSONDecoder().decode([CaseMaterial.Run].self, from: try row.data("runs")))
     }
 

@@ -72,8 +72,8 @@ class Desk:
         self.capture.picture(page, "case")
         page.check("input[value=PASSED]")
         page.fill("textarea", "the holder, and the passport is as it should be")
-        page.click("text=Record the decision")
-        page.wait_for_url("**/cases")
+        page.click("button:has-text('Record the decision')")
+        page.wait_for_selector("text=This case is decided")
         page.context.close()
 
     def callback(self, job):

@@ -49,7 +49,7 @@ import Testing
         #expect(page.contains("ann decided REJECTED with the label FAKE.") && page.contains("zqone"))
         let second = try await bob.post(
             "/cases/\(id)/decide", ["decision": "REJECTED", "label": "FAKE", "note": "zqtwo"])
-        #expect(second.status == 303 && second.headers["location"] == "/cases")
+        #expect(second.status == 303 && second.headers["location"] == "/cases/\(id)")
         #expect(try await self.status(site, id) == 128)
         #expect(try await site.count("insp.callback WHERE event = 'job.finished'") == 1)
         #expect(try await site.count("insp.review_wait") == 0)

@@ -75,6 +75,7 @@ import Testing
     {
         let site = try await SealedSite()
         _ = try await site.connection.query("SELECT insp.set_partner('bank', review => 'always')")
+        _ = try await site.connection.query("SELECT insp.set_second_review('bank', true)")
         let worker = try site.worker(["--slots", "1"])
         defer { worker.send(SIGKILL) }
         let faces = try await TestInputs.folder.appendingPathComponent("faces").path
@@ -110,6 +111,16 @@ import Testing
         let decision = form + "&decision=PASSED&label=SEEN&note=zqmark+looks+like+the+brother"
         #expect(try await self.send(port, "POST", "/cases/\(id)/decide", decision, cookie: cookie).status == 303)
 
+        // Another person reads the note while the case is theirs, confirms, and reads it no more.
+        try await site.connection.execute("UPDATE insp.console_session SET actor = 'console:second'")
+        let second = try await self.send(port, "GET", "/cases/\(id)", cookie: cookie)
+        #expect(second.text.contains("local decided PASSED") && !second.text.contains("zqmark"))
+        #expect(try await self.send(port, "POST", "/cases/\(id)/take", form, cookie: cookie).status == 303)
+        let open = try await self.send(port, "GET", "/cases/\(id)", cookie: cookie)
+        #expect(open.text.contains("zqmark looks like the brother") && open.text.contains("Confirm: PASSED, SEEN"))
+        let confirmation = form + "&confirm=PASSED+SEEN&note="
+        #expect(try await self.send(port, "POST", "/cases/\(id)/decide", confirmation, cookie: cookie).status == 303)
+
         let result = try members(try await site.run("status", id, "--purpose", "support"))
         #expect(result.at("review.label") as? String == "SEEN" && result.at("decision.type") as? String == "PASSED")
         #expect(try await site.count("insp.record r WHERE r::text LIKE '%zqmark%'") == 0)
@@ -117,7 +128,8 @@ import Testing
             try await site.count("insp.record r WHERE r.words ->> 'note' LIKE 'sealed:%' AND r.actor = 'console:local'")
                 == 1)
         let after = try await self.send(port, "GET", "/cases/\(id)", cookie: cookie)
-        #expect(after.text.contains("zqmark looks like the brother") && !after.text.contains(address))
+        #expect(after.text.contains("by second") && after.text.contains("local had decided"))
+        #expect(!after.text.contains("zqmark") && !after.text.contains(address))
         #expect(try await self.send(port, "GET", address, cookie: cookie).status == 409)
         #expect(
             try await site.count(

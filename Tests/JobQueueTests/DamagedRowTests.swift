@@ -153,7 +153,7 @@ import Testing
 
     @Test(arguments: [
         "INSERT INTO insp.step (job_id, status, fence) VALUES (2, 64, 0)",
-        "INSERT INTO insp.review_wait (job_id) VALUES (2)",
+        "INSERT INTO insp.review_wait (job_id, partner_id) VALUES (2, 1)",
         "INSERT INTO insp.event (job_id, kind, fence) SELECT job_id, 'review_needed', fence FROM claimed WHERE job_id = 2",
     ])
     func `A job that cannot wait for a review is dead-lettered, and the others wait`(damage: String) async throws {
@@ -254,7 +254,7 @@ import Testing
             fixture,
             // Nor can they wait for a review.
             damage: Self.endless(fault.condition, fault.name)
-                + "INSERT INTO insp.review_wait (job_id) SELECT job_id FROM claimed")
+                + "INSERT INTO insp.review_wait (job_id, partner_id) SELECT job_id, 1 FROM claimed")
         let error = await #expect(throws: PostgresError.self) { try await fixture.admin.execute(statements) }
         if fault.name == "internal_error" {
             #expect(error?.sqlState == "XX000")

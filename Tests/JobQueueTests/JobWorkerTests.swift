@@ -247,7 +247,10 @@ import Testing
 
     @Test(arguments: [
         ("", "UPDATE insp.job SET personal = '\\xff', own_callback = true"),
-        (#","review":"always""#, "INSERT INTO insp.review_wait (job_id) SELECT id FROM insp.job"),
+        (
+            #","review":"always""#,
+            "INSERT INTO insp.review_wait (job_id, partner_id) SELECT id, partner_id FROM insp.job"
+        ),
         (
             // As bytes that make no value: PostgreSQL has the same SQLSTATE, XX000, for them as for a broken function.
             #","callbackUrl":"https://hooks.example.com/own""#,

@@ -176,7 +176,7 @@ import Testing
             INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes)
             SELECT j.id, j.partner_id, 'CORRUPT_IMAGE', 1, 0 FROM insp.job j WHERE j.id <= 5000;
             UPDATE insp.job SET status = 64 WHERE id BETWEEN 5001 AND 6000;
-            INSERT INTO insp.review_wait (job_id) SELECT n FROM generate_series(5001, 6000) n;
+            INSERT INTO insp.review_wait (job_id, partner_id) SELECT id, partner_id FROM insp.job WHERE status = 64;
             INSERT INTO insp.step (job_id, status, fence, summary, body) SELECT n, 64, 0, '{}', '{}' FROM generate_series(5001, 6000) n;
             UPDATE insp.partner SET max_running = 100000;
             SELECT insp.queue_of(r.id, l::smallint, 1) FROM insp.region r, generate_series(0, 2) l;

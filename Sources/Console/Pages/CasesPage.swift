@@ -11,7 +11,12 @@ struct CasesPage {
     var response: HTTPResponse {
         let rows = self.list.rows.map { row -> Markup in
             let holder: Markup =
-                row.isMine ? "<strong>you</strong>" : row.holder.map { "\($0)" } ?? "<span class='soft'>nobody</span>"
+                row.isMine
+                ? "<strong>you</strong>"
+                : row.holder.map { "\($0)" }
+                    ?? (row.mayTake
+                        ? "<span class='soft'>nobody</span>"
+                        : "<span class='soft'>nobody; another person must confirm</span>")
             return """
                 <tr><th scope='row'><a href='/cases/\(row.id)'>\(String(row.id.suffix(12)))</a></th><td>\(row.partner)</td>\
                 <td>\(row.workflow)</td><td>\(row.decision ?? "damaged: an operator must cancel it")\

@@ -4,23 +4,25 @@ internal import InspectCore
 /// Results of other runs of a case, and of other jobs of the same person, beside its own.
 struct HistoryPage {
     var session: ConsoleSession
-    var material: CaseMaterial
+    /// The case's.
+    var id: String
+    var document: ResultDocument
     var others: [HistoryRow]
 
     var response: HTTPResponse {
-        var content: [Markup] = ["<p><a href='/cases/\(self.material.id)'>Back to the case</a></p>\n"]
+        var content: [Markup] = ["<p><a href='/cases/\(self.id)'>Back to the case</a></p>\n"]
         if self.others.isEmpty {
             content.append("<p>There is no other run, and no other job with the same userReference.</p>\n")
         } else {
             content.append(self.table)
         }
         return ConsolePage(
-            title: "Earlier results of case \(self.material.id.suffix(12))", session: self.session, content: content
+            title: "Earlier results of case \(self.id.suffix(12))", session: self.session, content: content
         ).response()
     }
 
     private var table: Markup {
-        let documents = [self.material.document] + self.others.map(\.document)
+        let documents = [self.document] + self.others.map(\.document)
         let heads = self.others.map { row -> Markup in
             """
             <th scope='col'>\(row.isRun ? "run" : "same person")<br/><code>\(String(row.id.suffix(12)))</code><br/>\
@@ -78,7 +80,7 @@ struct HistoryPage {
             <div class='scroll' role='region' aria-label='Results side by side' tabindex='0'>
             <table class='beside'>
             <caption>Results side by side; what differs from this case is marked</caption>
-            <thead><tr><th scope='col'>What</th><th scope='col'>this case<br/><code>\(String(self.material.id.suffix(12)))</code></th>\
+            <thead><tr><th scope='col'>What</th><th scope='col'>this case<br/><code>\(String(self.id.suffix(12)))</code></th>\
             \(heads)</tr></thead>
             <tbody>
             \(rows)</tbody>

@@ -20,58 +20,76 @@ extension ConsoleRoute {
         ConsoleRoute("POST", "/cases/next", .roles([.reviewer])) { call, form in
             let session = try call.signedIn()
             let filter = CaseList.Filter(partner: form["partner"], reason: form["reason"])
-            var place: CaseList.Place?
-            // As many pages as answer at once; where others have all of these, nobody waits for this person.
-            for _ in 0..<10 {
-                let list = try await call.store.cases(session, filter, after: place)
-                // Somebody may take the same one at this moment.
-                for row in list.rows where row.decision != nil && row.mayTake {
-                    do {
-                        try await call.store.take(session, row.id)
-                        return ConsoleCall.redirect("/cases/\(row.id)")
-                    } catch let error as InspectError where [.caseTaken, .reviewNotDue].contains(error.code) {
-                        continue
-                    }
-                }
-                guard let next = list.next else { break }
-                place = next
-            }
-            return ConsoleCall.redirect("/cases")
+            let id = try await call.store.takeNext(session, filter)
+            return ConsoleCall.redirect(id.map { "/cases/\($0)" } ?? "/cases")
         },
         ConsoleRoute("GET", "/cases/{id}", .roles([.reviewer])) { call, _ in
-            let session = try call.signedIn()
-            let material = try await call.store.material(session, try call.jobID())
-            return CasePage(session: session, material: material, isShown: call.service.show != nil).response
+            try await call.casePage(try call.signedIn(), try call.jobID()).response()
         },
         ConsoleRoute("GET", "/cases/{id}/images/{part}", .roles([.reviewer])) { call, _ in
             try await call.image()
         },
-        ConsoleRoute("POST", "/cases/{id}/take", .roles([.reviewer])) { call, _ in
+        ConsoleRoute("POST", "/cases/{id}/take", .roles([.reviewer])) { call, form in
+            let session = try call.signedIn()
             let id = try call.jobID()
-            try await call.store.take(try call.signedIn(), id)
-            return ConsoleCall.redirect("/cases/\(id)")
+            let typed = TypedDecision(form)
+            do {
+                try await call.store.take(session, id)
+            } catch let error as InspectError where !typed.isEmpty && TypedDecision.refusals.contains(error.code) {
+                return try await call.refused(error, session, id, typed)
+            }
+            guard !typed.isEmpty else { return ConsoleCall.redirect("/cases/\(id)") }
+            // No redirect, which would lose it.
+            return try await call.casePage(session, id, typed).response()
         },
         ConsoleRoute("POST", "/cases/{id}/release", .roles([.reviewer])) { call, _ in
             try await call.store.release(try call.signedIn(), try call.jobID())
             return ConsoleCall.redirect("/cases")
         },
         ConsoleRoute("POST", "/cases/{id}/decide", .roles([.reviewer])) { call, form in
-            guard let decision = form["decision"] else {
-                throw InspectError(.reviewInvalid, "no decision was chosen", field: "decision")
-            }
-            let note = form["note"]
-            guard note?.utf8.count ?? 0 <= 4000 else {
-                throw InspectError(.parameterInvalid, "the note has more than 4000 bytes", field: "note")
-            }
+            let session = try call.signedIn()
             let id = try call.jobID()
-            let isConfirmed = try await call.store.decide(
-                try call.signedIn(), id, as: decision, label: form["label"]?.uppercased(), note: note)
-            return ConsoleCall.redirect(isConfirmed ? "/cases" : "/cases/\(id)")
+            let typed = TypedDecision(form)
+            do {
+                guard let decision = typed.decision else {
+                    throw InspectError(.reviewInvalid, "no decision was chosen", field: "decision")
+                }
+                guard typed.note?.utf8.count ?? 0 <= 4000 else {
+                    throw InspectError(.parameterInvalid, "the note has more than 4000 bytes", field: "note")
+                }
+                try await call.store.decide(
+                    session, id, as: decision, label: typed.label?.uppercased(), note: typed.note)
+            } catch let error as InspectError where TypedDecision.refusals.contains(error.code) {
+                return try await call.refused(error, session, id, typed)
+            }
+            // Which says what was decided, and offers the next one.
+            return ConsoleCall.redirect("/cases/\(id)")
         },
     ]
 }
 
 extension ConsoleCall {
+    /// The page of a case: for the person who has it with all that the decision rests on, for others how far it is.
+    fileprivate func casePage(
+        _ session: ConsoleSession, _ id: String, _ typed: TypedDecision = TypedDecision()
+    ) async throws -> CasePage {
+        let state = try await self.store.state(session, id)
+        var page = CasePage(session: session, state: state, isShown: self.service.show != nil, typed: typed)
+        if state.isMine {
+            page.material = try await self.store.material(session, id)
+        }
+        return page
+    }
+
+    /// The same page where a decision was not recorded: with what was typed, and why.
+    fileprivate func refused(
+        _ error: InspectError, _ session: ConsoleSession, _ id: String, _ typed: TypedDecision
+    ) async throws -> HTTPResponse {
+        var page = try await self.casePage(session, id, typed)
+        page.refusal = error
+        return page.response()
+    }
+
     /// A preview of one image of a case, for the person who has taken it alone. A page that carried them would wait for all.
     fileprivate func image() async throws -> HTTPResponse {
         let id = try self.jobID()

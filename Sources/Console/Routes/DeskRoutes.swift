@@ -11,7 +11,7 @@ extension ConsoleRoute {
             // First what refuses: nothing is shown of a case that somebody else has.
             let others = try await call.store.history(session, id)
             return HistoryPage(
-                session: session, material: try await call.store.material(session, id), others: others
+                session: session, id: id, document: try await call.store.material(session, id).document, others: others
             ).response
         },
         ConsoleRoute("GET", "/plots", Self.seeing) { call, _ in

@@ -1,0 +1,26 @@
+internal import Foundation
+internal import InspectCore
+
+/// What a reviewer typed. It survives when the decision cannot be recorded.
+struct TypedDecision: Sendable {
+    var decision: String?
+    var label: String?
+    var note: String?
+
+    init() {}
+
+    init(_ form: FormBody) {
+        (self.decision, self.label) = (form["decision"], form["label"])
+        // The button that confirms what another person decided says what that is, whatever else the form has.
+        if let words = form["confirm"]?.split(separator: " ").map(String.init), words.count == 2 {
+            (self.decision, self.label) = (words[0], words[1])
+        }
+        // Browsers end lines with two characters.
+        self.note = form["note"]?.replacing("\r\n", with: "\n")
+    }
+
+    var isEmpty: Bool { self.decision == nil && self.label == nil && self.note == nil }
+
+    /// Why a decision may not be recorded while its case can be shown.
+    static let refusals: Set<ErrorCode> = [.caseTaken, .reviewNotDue, .reviewInvalid, .parameterInvalid, .rowLocked]
+}

@@ -99,7 +99,7 @@ struct CallbackDispatcherTests {
         let events = await self.outbox.dispatch()
         let row = try await self.outbox.row(ids[0])
         #expect(row.state == "dead" && row.attempts == 12)
-        #expect(events.map(\.outcome) == [.dead])
+        #expect(events.map(\.outcome) == [.deadLettered])
         let dead = try await self.outbox.connection.query(
             "SELECT last_error, last_attempt_at IS NOT NULL FROM insp.v_callback_dead WHERE webhook_id = $1",
             [.text(ids[0])])

@@ -53,14 +53,11 @@ class Calls:
         self.statements = [one for one in release.read_statements(frozen) if one["where"] == f"the {where}"]
         with open(os.path.join(frozen, ARGUMENTS), encoding="utf-8") as file:
             told = json.load(file)
-        self.values, self.refused = told["values"], told["refused"]
+        self.values, self.refused = told[where], told["refused"]
 
-    def value(self, function, name, kind, text):
+    def value(self, function, name, kind):
         """What is given for a parameter, as SQL."""
-        duty = re.search(r"insp\.(\w+)\([^;]*\) AS duty", text)
-        if duty and name == "p_duty":
-            return f"'{duty[1]}'"
-        for key in (f"{function}.{name}", name, kind):
+        for key in (f"{function}.{name}", f"{name} {kind}", name):
             if key in self.values:
                 return self.values[key]
         return "NULL"
@@ -73,12 +70,17 @@ class Calls:
         for statement in self.statements:
             text, takes = statement["text"], statement["takes"]
             taken = parameters(text, names)
-            given = []
-            for number, kind in enumerate(takes, 1):
-                expression = f"SELECT ({self.value(*taken.get(number, ('', '')), kind, text)})::{kind}::text"
-                if expression not in known:
-                    known[expression] = release.rows(connection, expression)[0][0]
-                given.append(known[expression])
+            try:
+                given = []
+                for number, kind in enumerate(takes, 1):
+                    function, name = taken.get(number, ("?", "?"))
+                    expression = f"SELECT ({self.value(function, name, kind)})::{kind}::text"
+                    if expression not in known:
+                        known[expression] = release.rows(connection, expression)[0][0]
+                    given.append(known[expression])
+            except psycopg2.Error as error:
+                found[text] = f"an argument that cannot be given, {error.pgcode}: {expression}"
+                continue
             found[text] = self.once(connection, text, given, len(statement["gives"]))
         connection.close()
         return found

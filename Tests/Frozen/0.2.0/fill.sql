@@ -24,6 +24,10 @@ SELECT insp.set_partner_key('bank', '{"kty": "EC", "crv": "P-256", "x": "weNJy2H
 SELECT insp.face_import('bank', 'face', repeat('0', 1024), 'engine', repeat('0', 64), user_reference => 'user-1');
 SELECT insp.challenge_issue('bank');
 SELECT insp.create_credential('bank', (SELECT array_agg(s.scope) FROM insp.scope s));
+CREATE TABLE public.credential AS SELECT 'bank' AS partner, c.id, c.key_id, s.value FROM insp.credential c, insp.secret s WHERE s.purpose = 'credential';
+SELECT insp.create_credential('club', '{events}');
+INSERT INTO public.credential SELECT 'club', c.id, c.key_id, s.value FROM insp.credential c, insp.secret s
+WHERE s.purpose = 'credential' AND NOT EXISTS (SELECT FROM public.credential p WHERE p.id = c.id OR p.value = s.value);
 SELECT insp.sample_queue();
 
 -- Twelve of each, of which the worker below takes those of two lanes; the rest waits, is delayed or was cancelled.
@@ -35,7 +39,7 @@ SELECT insp.enqueue('{"partner": "bank", "workflow": "id", "delaySeconds": 600, 
 SELECT insp.cancel(insp.enqueue('{"partner": "bank", "workflow": "id"}', front => 'front'));
 SELECT insp.enqueue('{"partner": "bank", "workflow": "id_identity", "lane": "bulk", "parts": {"FRONT": {"url": "https://bank.example.com/front",
     "sha256": "0000000000000000000000000000000000000000000000000000000000000000"}}}', face => 'face');
-SELECT insp.enqueue('{"partner": "bank", "workflow": "id_identity", "lane": "urgent", "userReference": "user-1"}', front => 'front', face => 'face');
+SELECT insp.enqueue('{"partner": "bank", "workflow": "id_identity", "lane": "urgent", "userReference": "user-9"}', front => 'front', face => 'face');
 -- Sealed under a key that nobody has: the database sees no more of a seal than its form.
 SELECT insp.enqueue_parts('{"partner": "bank", "workflow": "id_identity", "lane": "bulk"}', '{FRONT,FACE}', ARRAY[k.head || 'front'::bytea || k.rest,
     k.head || 'face'::bytea || k.rest], k.head || k.rest, sha256('request'))
@@ -94,7 +98,7 @@ SELECT insp.console_begin_task(sha256('ann'), 'dead', 'resolve', '{"partner": "c
 
 -- Links that capture: one made, one opened.
 SELECT insp.capture_create(1, s.value, gen_random_uuid(), '{"workflow": "id_identity", "documentFormat": "TD3"}')
-FROM insp.secret s, generate_series(1, 2) WHERE s.purpose = 'credential';
+FROM public.credential s, generate_series(1, 2) WHERE s.partner = 'bank';
 SELECT insp.capture_open(c.token_sha256, sha256('browser')) FROM insp.capture_session c ORDER BY c.token_sha256 LIMIT 1;
 
 -- What is proposed and not yet approved; a partner that is gone; a job that was erased.

@@ -68,7 +68,7 @@ def results(url):
     # Reading is recorded, and that is undone.
     release.rows(connection, "BEGIN")
     found = dict(release.rows(connection, """
-        SELECT j.public_id::text, insp.job_result(j.public_id, purpose => 'support')::text FROM insp.job j ORDER BY j.id"""))
+        SELECT j.public_id::text, insp.job_result(j.public_id, 'support')::text FROM insp.job j ORDER BY j.id"""))
     release.rows(connection, "ROLLBACK")
     connection.close()
     return found
@@ -231,18 +231,14 @@ class Filled:
     def changed(self, url):
         """Statements that do something else in another database, with their module and what that is."""
         def differing(outcomes):
-            found = {}
-            for one in self.calls.statements:
-                text = one["text"]
-                what = calls.differs(self.first[text], self.again[text], outcomes[text])
-                if what:
-                    found[text] = one["module"], what
-            return found
+            found = {one["text"]: (one["module"], calls.differs(self.first[one["text"]], self.again[one["text"]], outcomes[one["text"]]))
+                     for one in self.calls.statements if one["text"] in outcomes}
+            return {text: (module, what) for text, (module, what) in found.items() if what}
 
         found = differing(self.calls.run(url))
         # What time alone has changed has changed in a database that is not upgraded, too.
-        return {text: what for text, what in found.items() if text not in differing(self.calls.run(self.server.of(self.control)))} \
-            if found else {}
+        aged = differing(self.calls.run(self.server.of(self.control), set(found)))
+        return {text: what for text, what in found.items() if text not in aged}
 
 
 def findings(server, frozen, folder, scratch, say):

@@ -108,9 +108,16 @@ RESET SESSION AUTHORIZATION;
 SELECT insp.create_partner('gone');
 SELECT insp.erase_partner('gone');
 SELECT insp.erase(j.public_id) FROM insp.job j WHERE j.status = 128 AND j.workflow = 'liveness' ORDER BY j.id DESC LIMIT 1;
+-- A sealed job that was erased, whose key is not destroyed yet.
+SELECT insp.enqueue_parts('{"partner": "bank", "workflow": "id", "lane": "bulk"}', '{FRONT}', ARRAY[k.head || 'front'::bytea || k.rest],
+    k.head || k.rest, sha256('another request')) AS sealed
+FROM (SELECT '\x01'::bytea || uuid_send(gen_random_uuid()) AS head, decode(repeat('00', 60), 'hex') AS rest) k \gset
+SELECT insp.cancel(:'sealed');
+SELECT insp.erase(:'sealed');
 SELECT insp.custody_mark();
 SELECT insp.set_custody(gen_random_uuid(), insp.database_id(), 'wrapping-1');
 SELECT insp.link_record();
+SELECT insp.add_checkpoint(1, (extract(epoch FROM now()) * 1000000)::bigint, repeat('0', 16), insp.record_heads()::text, decode(repeat('00', 64), 'hex'));
 SELECT insp.count_usage();
 
 -- Whatever is missing here would be missed by nobody.
@@ -127,6 +134,8 @@ SELECT string_agg(w.what, ', ') AS missing FROM (
     UNION ALL SELECT 'task half done' WHERE NOT EXISTS (SELECT FROM insp.console_task t WHERE t.ended_at IS NULL)
     UNION ALL SELECT 'result ' || w FROM unnest('{liveness,id_identity}'::text[]) w WHERE NOT EXISTS (SELECT FROM insp.job j
         JOIN insp.step s ON s.job_id = j.id AND s.status = 128 WHERE j.workflow = w AND length(s.body) > 1000)
+    UNION ALL SELECT 'key gone' WHERE NOT EXISTS (SELECT FROM insp.key_gone)
+    UNION ALL SELECT 'checkpoint' WHERE NOT EXISTS (SELECT FROM insp.record_checkpoint)
     UNION ALL SELECT 'link' WHERE (SELECT count(*) FROM insp.capture_session) <> 2
     UNION ALL SELECT 'proposal' WHERE NOT EXISTS (SELECT FROM insp.proposal)) w \gset
 \if :{?missing}

@@ -213,11 +213,14 @@ cmp deploy/debian/worker.env "$root/etc/inspectd/worker.env.dpkg-dist" || wrong 
 inside dpkg --verify inspectd | grep -v ' c /etc/inspectd/worker.env$' >&2 && wrong "the upgraded package's files are not those that it brought"
 
 say "the new package's migration, and what waited"
+if account inspectd doctor >"$scratch/doctor.log"; then wrong "doctor does not see that the migration is still to come"; fi
+grep -q "\"check\":\"migrations\".*$changed" "$scratch/doctor.log" || { cat "$scratch/doctor.log" >&2; wrong "doctor does not name $changed"; }
 account inspectd migrate >"$scratch/migrate.json"
 list() { python3 -c 'import json, sys; print(*json.load(open(sys.argv[1]))[sys.argv[2]])' "$scratch/migrate.json" "$1"; }
-[ "$(list applied)" = "$changed" ] || wrong "the migration applied $(list applied), and $changed is other"
+# And the files after it, which may depend on what it drops.
+[[ " $(list applied) " == *" $changed "* ]] || wrong "the migration applied $(list applied), and not $changed"
 [ "$(list forgotten)" = functions/former ] || wrong "the migration has forgotten $(list forgotten)"
-[ "$(list unknown)" = "function insp.former()" ] || wrong "the migration does not know $(list unknown)"
+[ "$(list unknown)" = "function insp.former" ] || wrong "the migration does not know $(list unknown)"
 [[ $(about) != Older:* ]] || wrong "insp.depth() is still the older package's"
 account inspectd doctor >"$scratch/doctor.log" || { cat "$scratch/doctor.log" >&2; wrong "after the upgrade doctor finds a fault"; }
 account inspectd worker --slots 1 --drain 2>"$scratch/worker.log" || { tail -n 5 "$scratch/worker.log" >&2; wrong "the upgraded worker failed"; }

@@ -72,7 +72,11 @@ tags=$(grep -rhoE '\binspectd:[a-z0-9][a-z0-9.-]*' deploy/compose.yaml deploy/ku
 [ "$tags" = "inspectd:$("$bin/inspectd" --version | sed 's/^inspectd //')" ] || { echo "image tags: $tags" >&2; exit 1; }
 if venv=$(from_pypi kubernetes 'kubernetes-validate==1.37.0'); then
     # KEDA's own kinds have no schema there; what they ask of the database is tried below.
-    for file in deploy/kubernetes/*.yaml; do "$venv/bin/kubernetes-validate" --strict --no-warn --quiet "$file" >&2; done
+    # The key store is a copy of the database's manifest, as DEPLOYING.md makes it.
+    eval "$(grep '^sed .* deploy/kubernetes/postgresql.yaml >keys.yaml$' deploy/DEPLOYING.md | sed "s|>keys.yaml|>$scratch/keys.yaml|")"
+    for file in deploy/kubernetes/*.yaml "$scratch/keys.yaml"; do "$venv/bin/kubernetes-validate" --strict --no-warn --quiet "$file" >&2; done
+    mkdir "$scratch/kubernetes"
+    "$venv/bin/python" Tests/Deployment/kubernetes.py "$scratch/keys.yaml" "$scratch/kubernetes" >&2
 else
     skipped+=("Kubernetes' schemas: $(tail -n 1 "$scratch/pip.log" | tr -d '"\\' | cut -c1-120)")
 fi

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Compares today with the frozen releases, each a folder of Tests/Frozen with its Migrations, the statements that its program sends,
-# what it promises (functions with their arguments and columns, views, channels, values, codes), and fill.sql, which puts something
-# into every state. If today's version is frozen, nothing of it may differ. A database of it, or of the release before, is filled and
-# brought up to date: nothing may be lost, the release's workers and programs go on by their own statements, released scripts are
-# unedited, and nobody waits long. Scripts that were made up show that this sees what breaks.
+# what it promises (functions with their arguments and columns, views, channels, values, codes), and what fills a database and a key
+# store with something in every state. If today's version is frozen, nothing of it may differ; if it is tagged, it is frozen for good.
+# Databases of it, or of the release before, are filled and brought up to date: no row, right or default may be lost, no right added
+# that DEPLOYING.md does not list, the release's workers and programs go on by their own statements, each of which is run, released
+# scripts are unedited, and nobody waits long. Scripts that were made up show that this sees what breaks.
 #
 # Usage: Tests/freeze.sh [--renew] [--bin DIR]
 #   --renew    writes Tests/Frozen/VERSION from today's Migrations and Sources first, for the version of Version.swift
@@ -19,7 +20,7 @@ while [ "$#" -gt 0 ]; do
     case "$1" in
     --renew) renew=1; shift ;;
     --bin) bin=${2:?--bin needs a folder}; shift 2 ;;
-    *) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    *) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
 

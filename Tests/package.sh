@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
-# The life of the Debian package in a clean root: deploy/package.sh packs a built program twice, an older version and the tree's; apt installs
-# the older one on a minimal Debian 12 and finds its dependencies; the program inspects a passport with a real database; the package is
-# upgraded, removed and purged. In the end nothing is left but what deploy/DEPLOYING.md ("Package") names.
+# The life of the Debian package in a clean root: deploy/package.sh packs a built program; apt installs an older package on a minimal Debian 12
+# and finds its dependencies; the program inspects a passport with a real database; the package is upgraded, removed and purged. In the end
+# nothing is left but what deploy/DEPLOYING.md ("Package") names.
+#
+# The older package is made of the tree's: it has an older version and says so, its program, a function of its schema and a guide have other
+# names or are gone since, and its settings read otherwise. So the upgrade shows which files go and come, what becomes of settings that an
+# administrator has changed or has not, and that the migration of the new package brings the schema up to date under waiting jobs. The program
+# itself is the tree's, for it needs the tree's schema: how released programs go on is for Tests/freeze.sh to show.
 #
 # Usage: Tests/package.sh --bin DIR [--boot]     as root, with mmdebstrap and a network; about a minute, the first time two
 #   --bin DIR    the folder with inspectd
@@ -21,7 +26,7 @@ while [ $# -gt 0 ]; do
     *) bin=''; break ;;
     esac
 done
-[ -n "$bin" ] || { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[ -n "$bin" ] || { sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 # A disk takes as long as everything else together, and all of it is thrown away.
 if [ "$(df -m --output=avail /dev/shm 2>/dev/null | tail -n 1)" -ge 4000 ] && ! grep -E '^\S+ /dev/shm .*\b(noexec|nodev)\b' /proc/mounts >/dev/null; then
@@ -57,6 +62,37 @@ version() { dpkg-deb -f "$scratch/packages/$1" Version; }
 dpkg --compare-versions "$(version "$old")" lt "$(version "$new")" || wrong "the tree's version $(version "$new") is not newer"
 dpkg --compare-versions "$(version "$new")" le "$release" || wrong "the tree's version $(version "$new") is newer than its release"
 cmp <(ar p "$scratch/packages/$old" data.tar) <(ar p "$scratch/packages/$new" data.tar) || wrong "the same files gave other bytes"
+
+say "the older package made an older one"
+older=$scratch/older
+dpkg-deb -R "$scratch/packages/$old" "$older"
+if [ -L "$older/usr/bin/inspectd" ]; then
+    mv "$older/usr/lib/inspectd/inspectd" "$older/usr/lib/inspectd/former"
+else
+    mkdir -p "$older/usr/lib/inspectd"
+    mv "$older/usr/bin/inspectd" "$older/usr/lib/inspectd/former"
+fi
+rm -f "$older/usr/bin/inspectd"
+cat >"$older/usr/bin/inspectd" <<SCRIPT
+#!/bin/sh
+[ "\$1" != --version ] || { echo "inspectd $release~0"; exit; }
+exec /usr/lib/inspectd/former "\$@"
+SCRIPT
+chmod 755 "$older/usr/bin/inspectd"
+functions=$older/usr/share/inspectd/Migrations/functions
+cat >"$functions/former.sql" <<'SQL'
+CREATE OR REPLACE FUNCTION insp.former() RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'older' $$;
+COMMENT ON FUNCTION insp.former() IS 'Of an older version';
+SQL
+# A function that says something else than today's.
+changed=functions/metrics
+sed -i "/^COMMENT ON FUNCTION insp.depth() IS/,/;/s/'/'Older: /" "$older/usr/share/inspectd/Migrations/$changed.sql"
+! cmp -s "Migrations/$changed.sql" "$older/usr/share/inspectd/Migrations/$changed.sql" || wrong "no function is other than the tree's"
+echo "Of an older version." >"$older/usr/share/doc/inspectd/FORMER.md"
+for unit in worker gateway; do sed -i '1s/^# Settings of/# Settings of an older/' "$older/etc/inspectd/$unit.env"; done
+(cd "$older" && find . -path ./DEBIAN -prune -o -type f -printf '%P\n' | LC_ALL=C sort | grep -v ^etc/ | xargs -d '\n' md5sum) >"$older/DEBIAN/md5sums"
+dpkg-deb --root-owner-group --build "$older" "$scratch/packages/$old" >/dev/null
+rm -rf "$older"
 
 say "a minimal Debian"
 kept=.build/package-root
@@ -118,7 +154,7 @@ apt install "/packages/$old" "/packages/$(cd "$scratch/packages" && echo inspect
 grep -q '^inspectd:.*:/nonexistent:/usr/sbin/nologin$' "$root/etc/passwd" || wrong "there is no account that cannot log in"
 [ "$(stat -c %a:%U:%G "$root"/etc/inspectd/*.env | sort -u)" = 600:root:root ] || wrong "settings are readable to others"
 [ -z "$(find "$root/etc/systemd/system" -name 'inspectd*')" ] || wrong "a service was enabled"
-[ "$(account inspectd --version)" = "$("$bin/inspectd" --version)" ] || wrong "inspectd --version says something else"
+[ "$(account inspectd --version)" = "inspectd $release~0" ] || wrong "the older inspectd --version says something else"
 for file in man/man1/inspectd.1.gz bash-completion/completions/inspectd inspectd/sbom.json doc/inspectd/copyright doc/inspectd/DEPLOYING.md; do
     [ -s "$root/usr/share/$file" ] || wrong "/usr/share/$file is missing"
 done
@@ -126,7 +162,7 @@ inside dpkg --verify inspectd inspectd-models >&2
 
 say "the units of the package"
 units=$scratch/units
-dpkg-deb -x "$scratch/packages/$old" "$units"
+dpkg-deb -x "$scratch/packages/$new" "$units"
 mkdir -p "$units/bin"
 cp /usr/lib/systemd/system/*.target "$units/usr/lib/systemd/system/"
 ln -s usr/lib "$units/lib"
@@ -148,6 +184,10 @@ install -m 644 "$inputs/specimens/passport.jpg" "$root/tmp/passport.jpg"
 id=$(account inspectd enqueue --partner bank --workflow id --front /tmp/passport.jpg)
 account inspectd worker --slots 1 --drain 2>"$scratch/worker.log" || { tail -n 5 "$scratch/worker.log" >&2; wrong "the worker failed"; }
 [ "$(sql -c "SELECT insp.job_result('$id') #>> '{capabilities,extraction,0,data,mrz,format}'")" = TD3 ] || wrong "the passport was not read"
+[ "$(sql -c "SELECT insp.former()")" = older ] || wrong "the older package has not migrated the database"
+about() { sql -c "SELECT obj_description('insp.depth()'::regprocedure)"; }
+[[ $(about) == Older:* ]] || wrong "insp.depth() is not the older package's"
+waiting=$(account inspectd enqueue --partner bank --workflow id --front /tmp/passport.jpg)
 
 say "upgrade"
 # What an administrator does: settings, keys, a service that starts with the machine.
@@ -156,11 +196,38 @@ install -m 600 /dev/stdin "$root/etc/inspectd/wrapping-keys" <<<"of no use"
 link=$root/etc/systemd/system/multi-user.target.wants/inspectd-worker.service
 mkdir -p "${link%/*}"
 ln -s /usr/lib/systemd/system/inspectd-worker.service "$link"
-apt install "/packages/$new"
+# Both have changed worker.env: dpkg would ask whose it shall be, and is told to keep the administrator's.
+apt -o Dpkg::Options::=--force-confold install "/packages/$new"
 [ "$(installed)" = "ii $(version "$new")" ] || wrong "after the upgrade: $(installed)"
 grep -q '^INSPECTD_DATABASE_URL=' "$root/etc/inspectd/worker.env" || wrong "the upgrade changed the settings"
 [ -L "$link" ] || wrong "the upgrade disabled a service"
-account inspectd status "$id" >/dev/null || wrong "the upgraded program does not find the job"
+[ "$(account inspectd --version)" = "$("$bin/inspectd" --version)" ] || wrong "the upgraded inspectd --version says something else"
+for file in lib/inspectd/former share/inspectd/Migrations/functions/former.sql share/doc/inspectd/FORMER.md; do
+    [ ! -e "$root/usr/$file" ] || wrong "the upgrade left /usr/$file, which the new package does not have"
+done
+diff -r Migrations "$root/usr/share/inspectd/Migrations" >&2 || wrong "the migrations are not the tree's"
+cmp deploy/debian/gateway.env "$root/etc/inspectd/gateway.env" || wrong "settings that nobody changed are still the older package's"
+grep -q '^# Settings of an older' "$root/etc/inspectd/worker.env" || wrong "the settings are not the administrator's"
+cmp deploy/debian/worker.env "$root/etc/inspectd/worker.env.dpkg-dist" || wrong "the new settings are not beside the administrator's"
+[ "$(stat -c %a:%U:%G "$root"/etc/inspectd/*.env* | sort -u)" = 600:root:root ] || wrong "the upgrade made settings readable to others"
+inside dpkg --verify inspectd | grep -v ' c /etc/inspectd/worker.env$' >&2 && wrong "the upgraded package's files are not those that it brought"
+
+say "the new package's migration, and what waited"
+if account inspectd doctor >"$scratch/doctor.log"; then wrong "doctor does not see that the migration is still to come"; fi
+grep -q "\"check\":\"migrations\".*$changed" "$scratch/doctor.log" || { cat "$scratch/doctor.log" >&2; wrong "doctor does not name $changed"; }
+account inspectd migrate >"$scratch/migrate.json"
+list() { python3 -c 'import json, sys; print(*json.load(open(sys.argv[1]))[sys.argv[2]])' "$scratch/migrate.json" "$1"; }
+# And the files after it, which may depend on what it drops.
+[[ " $(list applied) " == *" $changed "* ]] || wrong "the migration applied $(list applied), and not $changed"
+[ "$(list forgotten)" = functions/former ] || wrong "the migration has forgotten $(list forgotten)"
+[ "$(list unknown)" = "function insp.former" ] || wrong "the migration does not know $(list unknown)"
+[[ $(about) != Older:* ]] || wrong "insp.depth() is still the older package's"
+account inspectd doctor >"$scratch/doctor.log" || { cat "$scratch/doctor.log" >&2; wrong "after the upgrade doctor finds a fault"; }
+account inspectd worker --slots 1 --drain 2>"$scratch/worker.log" || { tail -n 5 "$scratch/worker.log" >&2; wrong "the upgraded worker failed"; }
+for job in "$id" "$waiting"; do
+    [ "$(account inspectd status "$job" --purpose support | python3 -c 'import json, sys; print(json.load(sys.stdin)["status"])')" = 128 ] ||
+        wrong "the upgraded program has not finished job $job"
+done
 
 say "remove"
 apt remove inspectd

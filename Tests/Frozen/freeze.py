@@ -15,6 +15,8 @@ import release
 import upgrade
 
 BEGAN = time.monotonic()
+# By hand, for each release.
+FILLS = ("fill.sql", "fill-keys.sql", "bodies.jsonl", "arguments.json")
 
 
 def say(text):
@@ -64,11 +66,65 @@ def renew(folder, today, migrations):
     for name, text in today.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
-    fill = os.path.join(folder, "fill.sql")
-    others = sorted(glob.glob(os.path.join(release.FROZEN, "*", "fill.sql")), key=lambda path: order(path.split("/")[-2]))
-    if not os.path.exists(fill):
-        shutil.copy(others[-1], fill)
-        say(f"{fill} is that of the release before: add what is new since")
+    for name in FILLS:
+        fill = os.path.join(folder, name)
+        others = sorted(glob.glob(os.path.join(release.FROZEN, "*", name)), key=lambda path: order(path.split("/")[-2]))
+        if not os.path.exists(fill):
+            shutil.copy(others[-1], fill)
+            say(f"{fill} is that of the release before: add what is new since")
+
+
+def git(repository, *arguments):
+    # A checkout of another account is read as well, and what this repository's hooks export is not.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment["GIT_CEILING_DIRECTORIES"] = os.path.dirname(repository)
+    return subprocess.run(["git", "-c", f"safe.directory={repository}", "-C", repository, *arguments], env=environment, text=True,
+                          capture_output=True, check=False)
+
+
+def tagged(version, repository):
+    """Why a version must not be frozen anew; empty: it may."""
+    answer = git(repository, "tag", "--list", f"v{version}")
+    if answer.returncode:
+        return f"git does not say whether {version} is tagged: {answer.stderr.strip()}"
+    if not answer.stdout.strip():
+        return ""
+    return (f"{version} is tagged (v{version}), so it stays as it is: Version.current becomes the next version with -dev, and"
+            f" Version.previous {version}")
+
+
+def altered(version, repository):
+    """What of a frozen release is not as it was tagged."""
+    tag = f"refs/tags/v{version}"
+    if git(repository, "rev-parse", "--verify", "--quiet", tag).returncode:
+        return []
+    folder = f"Tests/Frozen/{version}"
+    names = ["Migrations", "statements.sql", *release.PROMISES.values()]
+    told = git(repository, "diff", "--name-only", tag, "--", *[f"{folder}/{name}" for name in names]).stdout.split()
+    return [f"{name} is not as it was tagged (v{version})" for name in told]
+
+
+def proven(scratch):
+    """Whether a tag keeps its version from being frozen anew, in a repository that was made up."""
+    repository = os.path.join(scratch, "tagged")
+    path = os.path.join(repository, "Tests", "Frozen", "9.9.9", "statements.sql")
+    os.makedirs(os.path.dirname(path))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("SELECT 1;\n")
+    for arguments in (["init", "--quiet"], ["add", "."],
+                      ["-c", "user.name=freeze", "-c", "user.email=freeze@localhost", "commit", "--quiet", "-m", "9.9.9"], ["tag", "v9.9.9"]):
+        answer = git(repository, *arguments)
+        if answer.returncode:
+            return [f"git {arguments[0]}: {answer.stderr.strip()}"]
+    found = []
+    if "stays as it is" not in tagged("9.9.9", repository) or tagged("9.9.8", repository) or not tagged("9.9.9", scratch):
+        found.append("a tag does not keep its version from being frozen anew")
+    before = altered("9.9.9", repository)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("SELECT 2;\n")
+    if before or len(altered("9.9.9", repository)) != 1 or altered("9.9.8", repository):
+        found.append("it is not seen that a frozen release is other than it was tagged")
+    return found
 
 
 def compare(folder, today, migrations):
@@ -106,15 +162,20 @@ def main():
     if arguments.renew:
         if not re.fullmatch(r"[\d.]+", current):
             raise SystemExit(f"{current} is no release: first set Version.current")
+        refused = tagged(current, release.ROOT)
+        if refused:
+            raise SystemExit(f"freeze: {refused}")
         renew(own, today, migrations)
         say(f"Tests/Frozen/{current} holds today's schema, statements and promises")
         frozen = sorted({*frozen, current}, key=order)
-    found = []
+    found = proven(arguments.scratch)
+    for version in frozen:
+        found += altered(version, release.ROOT)
     if current in frozen:
         found += compare(own, today, migrations)
         if found:
-            found.append(f"{current} is released: for a change, give Version.current the next version, and Version.previous {current};"
-                         " until it is released, Tests/freeze.sh --renew freezes it anew")
+            found.append(f"{current} is frozen: for a change, give Version.current the next version, and Version.previous {current};"
+                         " until it is tagged, Tests/freeze.sh --renew freezes it anew")
     before = [version for version in frozen if version != current]
     if not frozen:
         found.append("no release is frozen")

@@ -1,24 +1,20 @@
 """A database of a frozen release, with something in every state, is brought up to date: nothing may be lost, and the release's
 programs must be able to go on."""
 
-import collections
 import glob
 import json
 import os
 import re
-import shutil
 import subprocess
-import textwrap
 import threading
 import time
 
+import calls
+import made_up
 import previous
 import release
+import state
 
-# Columns whose content a later script has moved, with where to.
-MOVED = {}
-# Few rows, whatever the number of jobs: they may be rewritten and indexed while others wait.
-FEW = set(release.LISTS) | {"partner", "partner_policy", "partner_key", "endpoint", "region", "control", "credential", "worker", "epoch"}
 # A worker that could not beat for ten seconds stops itself.
 LONGEST_WAIT = 8
 
@@ -58,54 +54,24 @@ class Server:
                 raise SystemExit(f"{folder} cannot be applied to a new database: {answer.stderr}")
 
 
-def scripts(folder):
-    found = {}
-    for path in sorted(glob.glob(os.path.join(folder, "[0-9]*.sql"))):
-        with open(path, encoding="utf-8") as file:
-            found[os.path.basename(path)] = file.read()
-    return found
-
-
 def edited(frozen, folder):
     """Numbered scripts that are not as they were released, and new ones that would come before them."""
-    old, new = scripts(frozen), scripts(folder)
+    old, new = made_up.scripts(frozen), made_up.scripts(folder)
     found = [f"{name} was released and is {'edited' if name in new else 'gone'}" for name in old if new.get(name) != old[name]]
     found += [f"{name} comes before {max(old)}, which was released" for name in new if name not in old and name < max(old)]
     return found
 
 
-def content(server, name, columns=None):
-    """Each table's columns, and its rows by these columns."""
-    connection = release.connect(server.of(name))
-    if columns is None:
-        columns = dict(release.rows(connection, """
-            SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-            WHERE c.relnamespace = 'insp'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0
-                AND NOT a.attisdropped GROUP BY 1"""))
-    found, gone = {}, []
-    for table, names in columns.items():
-        present = {row[0] for row in release.rows(connection, """
-            SELECT a.attname FROM pg_attribute a WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped""",
-            ("insp." + table,))}
-        gone += [f"{table}.{column}" for column in names if column not in present]
-        if present.issuperset(names):
-            listed = ", ".join(f'"{column}"' for column in names)
-            found[table] = collections.Counter(
-                row[0] for row in release.rows(connection, f"SELECT ROW({listed})::text FROM insp.{table}"))
-    connection.close()
-    return columns, found, gone
-
-
-def files(server, name):
-    """The file of each table that grows with jobs, and its indexes."""
-    return {row[0]: (row[1], set(row[2])) for row in server.sql(name, """
-        SELECT c.relname, c.relfilenode, ARRAY(SELECT i.indexrelid::regclass::text FROM pg_index i WHERE i.indrelid = c.oid)
-        FROM pg_class c WHERE c.relnamespace = 'insp'::regnamespace AND c.relkind = 'r' AND c.relname <> ALL (%s)""", (sorted(FEW),))}
-
-
-def results(server, name):
+def results(url):
     """What a partner is told of each job."""
-    return dict(server.sql(name, "SELECT j.public_id::text, insp.job_result(j.public_id)::text FROM insp.job j ORDER BY j.id"))
+    connection = release.connect(url)
+    # Reading is recorded, and that is undone.
+    release.rows(connection, "BEGIN")
+    found = dict(release.rows(connection, """
+        SELECT j.public_id::text, insp.job_result(j.public_id, 'support')::text FROM insp.job j ORDER BY j.id"""))
+    release.rows(connection, "ROLLBACK")
+    connection.close()
+    return found
 
 
 class Bystander(threading.Thread):
@@ -132,36 +98,26 @@ class Bystander(threading.Thread):
 class Upgrade:
     """One upgrade of a filled database. What is wrong with it is in `findings`."""
 
-    def __init__(self, server, frozen, folder, name, template):
-        self.server, self.frozen, self.folder, self.name = server, frozen, folder, name
-        self.findings = edited(os.path.join(frozen, "Migrations"), folder)
-        server.create(name, template)
+    def __init__(self, filled, folder, name):
+        self.filled, self.server, self.frozen, self.name = filled, filled.server, filled.frozen, name
+        self.folder = os.path.join(folder, filled.folder)
+        self.findings = edited(os.path.join(self.frozen, "Migrations", filled.folder), self.folder)
+        self.allowed = set(filled.allowed)
+        self.server.create(name, filled.name)
 
     def run(self):
-        before_results = results(self.server, self.name)
-        columns, before, _ = content(self.server, self.name)
-        placed = files(self.server, self.name)
+        url = self.server.of(self.name)
+        before_results = results(url) if self.filled.where == "queue" else {}
+        before = state.State(url)
         if not self.apply():
             return self.findings
-        _, after, gone = content(self.server, self.name, columns)
-        self.findings += [
-            f"{name} is gone; if its content has a new place, Tests/Frozen/upgrade.py lists it" for name in gone if name not in MOVED]
-        self.findings += [f"{name} is listed as moved, and is there" for name in MOVED if name not in gone]
-        for table, had in before.items():
-            lost = had - after.get(table, had)
-            if lost:
-                self.findings.append(f"insp.{table} has lost or changed {sum(lost.values())} rows, such as {next(iter(lost))[:200]}")
-        after_results = results(self.server, self.name)
+        after = state.State(url, before.columns)
+        self.findings += before.lost(after, self.allowed)
+        after_results = results(url) if self.filled.where == "queue" else {}
         for job, text in before_results.items():
             if after_results.get(job) != text:
                 self.findings.append(f"the result of job {job} is another")
-        for table, (file, indexes) in files(self.server, self.name).items():
-            if table in placed and file != placed[table][0]:
-                self.findings.append(f"insp.{table} is written anew, while all who need it wait")
-            elif table in placed and indexes - placed[table][1]:
-                self.findings.append(
-                    f"insp.{table} is indexed while those who write into it wait; build it ON ONLY the partitioned table")
-        self.keep("queue", self.server.of(self.name))
+        self.keep(url)
         return self.findings
 
     def apply(self):
@@ -179,18 +135,25 @@ class Upgrade:
                 self.findings.append(f"migrated once more, {what}: {', '.join(again[what])}")
         return True
 
-    def keep(self, where, url):
+    def keep(self, url):
         """Whether the frozen release's statements and promises hold in a database."""
-        statements = [one for one in release.read_statements(self.frozen) if one["where"] == f"the {where}"]
+        where, told = self.filled.where, set()
+        statements = self.filled.calls.statements
         assert len(statements) > 10
         for old, new in zip(statements, release.described(url, [one["text"] for one in statements])):
             text = " ".join(old["text"].split())
             if isinstance(new, str):
-                self.findings.append(f"a statement of {old['module']} fails: {new}: {text}")
+                what = f"fails: {new}"
             elif new[0] != old["takes"]:
-                self.findings.append(f"a statement of {old['module']} takes ({', '.join(new[0])}): {text}")
+                what = f"takes ({', '.join(new[0])})"
             elif new[1][:len(old["gives"])] != old["gives"]:
-                self.findings.append(f"a statement of {old['module']} gives ({', '.join(new[1])}): {text}")
+                what = f"gives ({', '.join(new[1])})"
+            else:
+                continue
+            told.add(old["text"])
+            self.findings.append(f"a statement of {old['module']} {what}: {text}")
+        self.findings += [f"a statement of {module} {what}: {' '.join(text.split())}"
+                          for text, (module, what) in self.filled.changed(url).items() if text not in told]
         connection = release.connect(url)
         today = release.promises(connection, lists=where == "queue")
         connection.close()
@@ -247,115 +210,67 @@ class Upgrade:
         return self.findings
 
 
-# Made-up later scripts, by which this shows that it sees what it must ------------------------------------------------
+class Filled:
+    """A database of a release with something in every state, to be cloned, and what the release's statements do in it."""
 
-def replaced(folder, name, *changes):
-    path = os.path.join(folder, name)
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    for old, new in changes:
-        if old not in text:
-            raise SystemExit(f"Tests/Frozen/upgrade.py changes {old!r} in {name}, which has none: choose another")
-        text = text.replace(old, new)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    def __init__(self, server, frozen, where, name, folder, fill):
+        self.server, self.frozen, self.where, self.name, self.folder = server, frozen, where, name, folder
+        server.migrated(name, os.path.join(frozen, "Migrations", folder))
+        subprocess.run(
+            ["psql", "-XqAt", "-v", f"version={os.path.basename(frozen)}", "-f", fill, server.of(name)],
+            cwd=frozen, check=True, stdout=subprocess.DEVNULL)
+        self.control = f"{name}_control"
+        server.create(self.control, name)
+        self.calls = calls.Calls(frozen, where)
+        self.first, self.again = self.calls.run(server.of(name)), self.calls.run(server.of(self.control))
+        # In the key store, as the release has them.
+        connection = release.connect(server.of(name))
+        self.allowed = state.manual() if where == "queue" else state.rights(connection)
+        connection.close()
 
+    def changed(self, url):
+        """Statements that do something else in another database, with their module and what that is."""
+        def differing(outcomes):
+            found = {one["text"]: (one["module"], calls.differs(self.first[one["text"]], self.again[one["text"]], outcomes[one["text"]]))
+                     for one in self.calls.statements if one["text"] in outcomes}
+            return {text: (module, what) for text, (module, what) in found.items() if what}
 
-def written(folder, name, text):
-    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-        file.write(textwrap.dedent(text))
-
-
-def copied(folder, into):
-    shutil.copytree(folder, into)
-    return into
-
-
-def good(folder):
-    written(folder, "9001_later.sql", """
-        ALTER TABLE insp.job ADD COLUMN later text;
-        CREATE TABLE insp.later (n int);
-        INSERT INTO insp.scope (scope, meaning) VALUES ('later', 'of a later release');""")
-    written(folder, "functions/later.sql", """
-        CREATE OR REPLACE FUNCTION insp.later(n int) RETURNS int LANGUAGE sql AS 'SELECT n';
-        COMMENT ON FUNCTION insp.later(int) IS 'Of a later release';
-        GRANT EXECUTE ON FUNCTION insp.later(int) TO insp_worker;""")
-    replaced(folder, "functions/workers.sql", (
-        "insp.is_empty(p_worker bigint)", "insp.is_empty(p_worker bigint, p_later integer DEFAULT 0)"), (
-        "insp.is_empty(bigint)", "insp.is_empty(bigint, integer)"))
-    made_anew(folder)
-
-
-def made_anew(folder):
-    replaced(folder, "functions/workers.sql", (
-        "CREATE OR REPLACE FUNCTION insp.is_empty",
-        "DROP FUNCTION IF EXISTS insp.is_empty(bigint);\nCREATE OR REPLACE FUNCTION insp.is_empty"))
-
-
-def bad(folder):
-    """What each change must be told as."""
-    written(folder, "0000_before.sql", "SELECT 1;")
-    written(folder, "9001_later.sql", """
-        DELETE FROM insp.dead;
-        ALTER TABLE insp.ready ADD COLUMN later uuid NOT NULL DEFAULT gen_random_uuid();
-        ALTER TABLE insp.callback_attempt DROP COLUMN error CASCADE;
-        CREATE INDEX later ON insp.job_reference (job_id, kind, index);
-        DELETE FROM insp.scope WHERE scope = 'capture';""")
-    replaced(folder, "functions/workers.sql", (
-        "insp.is_empty(p_worker bigint)", "insp.is_empty(p_worker bigint, p_later integer)"), (
-        "insp.is_empty(bigint)", "insp.is_empty(bigint, integer)"))
-    made_anew(folder)
-    return [
-        r"0000_before\.sql comes before", r"insp\.dead has lost or changed \d+ rows", r"insp\.ready is written anew",
-        r"insp\.job_reference\w* is indexed", r"a statement of JobQueue fails: .*is_empty", r"function is_empty needs more than it took",
-        r"values scope .*no longer", r"callback_attempt\.error is gone", r"view v_callback is gone"]
-
-
-def edit(folder):
-    name = max(scripts(folder))
-    replaced(folder, name, ("CREATE TABLE", "-- Later.\nCREATE TABLE"))
-    return [rf"{name} was released and is edited", r"inspectd migrate refuses: .*was changed after it was applied"]
-
-
-def prepare(server, frozen):
-    """A filled database of the release, to be cloned."""
-    server.migrated("filled", os.path.join(frozen, "Migrations"))
-    subprocess.run(
-        ["psql", "-XqAt", "-v", f"version={os.path.basename(frozen)}", "-f", os.path.join(frozen, "fill.sql"), server.of("filled")],
-        check=True, stdout=subprocess.DEVNULL)
+        found = differing(self.calls.run(url))
+        # What time alone has changed has changed in a database that is not upgraded, too.
+        aged = differing(self.calls.run(self.server.of(self.control), set(found)))
+        return {text: what for text, what in found.items() if text not in aged}
 
 
 def findings(server, frozen, folder, scratch, say):
     """Everything that is wrong with bringing a database of the release up to the folder's schema, and with this program itself."""
-    prepare(server, frozen)
+    queue = Filled(server, frozen, "queue", "filled", "", "fill.sql")
+    keys = Filled(server, frozen, "key store", "kept", "keys", "fill-keys.sql")
+    found = queue.calls.untried(queue.first) + keys.calls.untried(keys.first)
     say("upgraded")
-    today = Upgrade(server, frozen, folder, "upgraded", "filled")
+    today = Upgrade(queue, folder, "upgraded")
     today.run()
     if not today.findings:
         today.go_on()
-    server.migrated("kept", os.path.join(frozen, "Migrations", "keys"))
-    keys = Upgrade(server, os.path.join(frozen), folder, "keystore", "kept")
-    keys.findings = edited(os.path.join(frozen, "Migrations", "keys"), os.path.join(folder, "keys"))
-    keys.folder = os.path.join(folder, "keys")
-    if keys.apply():
-        keys.keep("key store", server.of("keystore"))
-    found = today.findings + [f"the key store: {text}" for text in keys.findings]
+    found += today.findings + [f"the key store: {text}" for text in Upgrade(keys, folder, "keystore").run()]
     if found:
         return found
     say("upgraded further, by scripts that were made up")
-    later = copied(folder, os.path.join(scratch, "good"))
-    good(later)
-    for run in (Upgrade(server, frozen, later, "good", "filled"), Upgrade(server, frozen, later, "beside", "filled")):
-        if run.name == "good":
-            run.run()
-            run.go_on()
-        else:
+    later = made_up.copied(folder, os.path.join(scratch, "good"))
+    documented = made_up.good(later)
+    for run in (Upgrade(queue, later, "good"), Upgrade(queue, later, "beside"), Upgrade(keys, later, "goodkeys")):
+        run.allowed |= documented
+        if run.name == "beside":
             run.beside()
+        else:
+            run.run()
+        if run.name == "good":
+            run.go_on()
         found += [f"a later script that breaks nothing: {text}" for text in run.findings]
-    for name, change in (("bad", bad), ("edited", edit)):
-        later = copied(folder, os.path.join(scratch, name))
+    for name, change, filled in (("bad", made_up.bad, queue), ("edited", made_up.edit, queue), ("quiet", made_up.quiet, queue),
+                                 ("badkeys", made_up.bad_keys, keys)):
+        later = made_up.copied(folder, os.path.join(scratch, name))
         expected = change(later)
-        told = Upgrade(server, frozen, later, name, "filled").run()
+        told = Upgrade(filled, later, name).run()
         found += [f"not seen in scripts that break something: {pattern} (seen: {'; '.join(told)})"
                   for pattern in expected if not any(re.search(pattern, text) for text in told)]
     return found

@@ -233,13 +233,14 @@ COMMENT ON FUNCTION insp.capture_payload(insp.capture_session, jsonb, text[]) IS
 CREATE OR REPLACE FUNCTION insp.capture_try(
     p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]
 ) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET insp.capture = '' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
 BEGIN
     IF s.job_id IS NULL THEN
         PERFORM set_config('insp.capture', s.id::text, true);
         PERFORM insp.try_request(insp.capture_payload(s, p_payload, ARRAY(SELECT DISTINCT k FROM unnest(p_kinds) k)), p_kinds);
+        PERFORM set_config('insp.capture', '', true);
     END IF;
 END
 $$;
@@ -252,7 +253,7 @@ CREATE OR REPLACE FUNCTION insp.capture_submit(
     p_sealed bytea DEFAULT NULL, p_request_hmac bytea DEFAULT NULL, p_locations text[] DEFAULT NULL, p_digests bytea[] DEFAULT NULL,
     p_sizes integer[] DEFAULT NULL, OUT id uuid, OUT repeated boolean
 )
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off SET insp.capture = '' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
@@ -272,11 +273,12 @@ BEGIN
     END IF;
     -- In the transaction that ends the link: the job is neither lost nor accepted twice.
     payload := insp.capture_payload(s, p_payload, ARRAY(SELECT DISTINCT k FROM unnest(p_kinds) k));
-    -- insp.check_consent reads what the person agreed to.
+    -- For insp.check_consent, which reads what the person agreed to; whatever fails puts it back.
     PERFORM set_config('insp.capture', s.id::text, true);
     -- This job may use the link's challenge.
     UPDATE insp.challenge c SET capture_id = NULL WHERE c.id = s.challenge_id AND payload ? 'challenge';
     id := insp.enqueue_parts(payload, p_kinds, p_contents, p_sealed, p_request_hmac, p_locations, p_digests, p_sizes);
+    PERFORM set_config('insp.capture', '', true);
     repeated := false;
     UPDATE insp.capture_session x SET job_id = capture_submit.id, submitted_at = clock_timestamp(), request = NULL, consent = NULL
     WHERE x.id = s.id;

@@ -232,7 +232,7 @@ BEGIN
     IF NOT partner.consent_required THEN
         RETURN;
     END IF;
-    -- The person with a capture link agreed to the policy of that moment. Of the job of another transaction, it says nothing.
+    -- The person behind a capture link agreed to the policy of that moment. The link's calls alone set it, for their own job.
     IF coalesce(current_setting('insp.capture', true), '') <> '' THEN
         SELECT s.consent INTO agreed FROM insp.capture_session s
         WHERE s.id = current_setting('insp.capture')::uuid AND s.partner_id = partner.id;

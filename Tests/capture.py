@@ -335,7 +335,7 @@ class Capture(Visit):
 
     def goes_the_whole_way(self, play):
         """From a link to a callback that is verified, by way of a reviewer who signs in at the organisation's provider."""
-        # By motion in Firefox, in which a camera is drawn too slowly for the light of each colour.
+        # By motion in Firefox, where passes_by_colours has the other one.
         challenge = "colour_flash" if self.engine == "chromium" else "motion"
         link = self.link(self.desk.bearer, workflow="id_identity", documentFormat="TD3", locale="en", challenge=challenge)
         context = self.browser(play, documents=["passport.jpg"], motions=challenge == "motion")

@@ -49,7 +49,7 @@ class States:
                 ("Sending took too long", lambda: capture.psql(expire), None),
                 ("was sent before, and counts only once", lambda: None, used)):
             calls = []
-            page.route("**/submit", calls.append)
+            page.route("**/submit", lambda route, calls=calls: calls.append(route))
             capture.press(page, "begin")
             capture.expect(capture.within(page, 60, lambda calls=calls: calls), "a recording is not sent")
             act()

@@ -27,6 +27,13 @@ class States:
         calls[0].abort()
         page.unroute(path)
 
+    def caught(self, page, path):
+        """A call that comes, before it goes on."""
+        calls = []
+        page.route(path, lambda route: calls.append(route))
+        self.capture.expect(self.capture.within(page, 60, lambda: calls), f"no call of {path}")
+        return calls[0]
+
     def refused_recordings(self, play):
         """A recording that the gateway does not take: the page says truly why, the photos stay, and another one is sent."""
         capture = self.capture
@@ -48,16 +55,14 @@ class States:
                 ("no longer valid, for example because another tab began one", lambda: tab.evaluate(begin), None),
                 ("Sending took too long", lambda: capture.psql(expire), None),
                 ("was sent before, and counts only once", lambda: None, used)):
-            calls = []
-            page.route("**/submit", lambda route, calls=calls: calls.append(route))
             capture.press(page, "begin")
-            capture.expect(capture.within(page, 60, lambda calls=calls: calls), "a recording is not sent")
+            call = self.caught(page, "**/submit")
             act()
-            page.unroute("**/submit")
             if answer:
-                calls[0].fulfill(**answer)
+                call.fulfill(**answer)
             else:
-                calls[0].continue_()
+                call.continue_()
+            page.unroute("**/submit")
             page.wait_for_selector(".fault")
             capture.expect(said in page.inner_text(".fault"), f"of a recording that is not taken the page says {page.inner_text('.fault')}")
         capture.press(page, "begin")

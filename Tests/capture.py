@@ -127,6 +127,20 @@ class Capture(Visit):
         context.close()
         self.judged_later(lambda: self.judge_passed(self.job(link), "a person who makes the motions", share))
 
+    def passes_by_colours(self, play):
+        """The light of the colours alone, in the engine of the trial."""
+        context = self.browser(play)
+        link = self.link(workflow="liveness", challenge="colour_flash")
+        page = self.open(context, link)
+        self.agree(page)
+        self.photograph(page, "selfie")
+        self.press(page, "use")
+        self.meet(page, "challenge-colours")
+        self.outcome(page)
+        share = self.share(page)
+        context.close()
+        self.judged_later(lambda: self.judge_passed(self.job(link), f"in {self.engine} a person in the light of the colours", share))
+
     def gets_advice_on_the_selfie(self, play):
         """No face, and a head that is aslant, before one that is good; and three poor ones, after which the person goes on."""
         tries = (("empty", "Look into the camera"), ("aslant", "Hold your head and the phone upright"), ("live", None),
@@ -321,7 +335,7 @@ class Capture(Visit):
 
     def goes_the_whole_way(self, play):
         """From a link to a callback that is verified, by way of a reviewer who signs in at the organisation's provider."""
-        # By motion in Firefox, in which a camera is drawn too slowly for the light of each colour.
+        # By motion in Firefox, where passes_by_colours has the other one.
         challenge = "colour_flash" if self.engine == "chromium" else "motion"
         link = self.link(self.desk.bearer, workflow="id_identity", documentFormat="TD3", locale="en", challenge=challenge)
         context = self.browser(play, documents=["passport.jpg"], motions=challenge == "motion")
@@ -362,7 +376,7 @@ class Capture(Visit):
              ("chromium", self.changes_the_edges), ("chromium", self.is_embedded), ("chromium", self.shows_every_state)],
             [("firefox", self.goes_the_whole_way), ("chromium", self.is_attacked), ("chromium", self.gets_advice),
              ("chromium", self.gets_advice_on_the_selfie), ("chromium", self.wanders), ("chromium", self.has_no_camera),
-             ("firefox", self.changes_the_edges)],
+             ("firefox", self.changes_the_edges), ("firefox", self.passes_by_colours)],
         ]
         lanes = [[(engine, trial) for engine, trial in lane if self.options.only in (None, trial.__name__)] for lane in lanes]
         if any(trial == self.goes_the_whole_way for lane in lanes for _, trial in lane):

@@ -265,7 +265,8 @@ gateway_url=http://127.0.0.1:$(await_text "$scratch/gateway.log" '"message":"gat
 console_url=$(await_text "$scratch/console.link" '\(http:.*\)' "$pages")
 capture_url=$gateway_url$(
     curl -sS -H "Authorization: Bearer $bearer" -H 'Content-Type: application/json' "$gateway_url/capture/sessions" \
-        -d '{"workflow": "id_identity", "documentFormat": "TD1", "challenge": "none", "showResult": true, "lifetimeSeconds": 86400}' |
+        -d '{"workflow": "id_identity", "documentFormat": "TD1", "challenge": "none", "showResult": true,
+            "lifetimeSeconds": 86400, "sessionSeconds": 7200}' |
         jq -er .url
 )
 # Neither is used up by looking at it.

@@ -1,3 +1,4 @@
+internal import HTTPServer
 internal import Postgres
 
 /// What browsers must be told before a page of another origin may read an answer (CORS, in the Fetch standard).
@@ -14,6 +15,16 @@ enum CrossOrigin {
                 "ETag, Location, Retry-After, RateLimit, RateLimit-Policy, Deprecation, Sunset, Link, WWW-Authenticate"
             ), ("Vary", "Origin"),
         ]
+    }
+
+    /// Whether a page of the gateway's own origin sent a request, as far as browsers say; other programs say nothing.
+    ///
+    /// By `Sec-Fetch-Site` where a browser sends it: a proxy may have replaced the host.
+    static func isOwn(_ request: HTTPRequest) -> Bool {
+        if let site = request.headers["sec-fetch-site"] { return site == "same-origin" }
+        guard let origin = request.headers["origin"] else { return true }
+        guard let host = request.headers["host"], !host.isEmpty else { return false }
+        return ["https://", "http://"].contains { origin.lowercased() == $0 + host.lowercased() }
     }
 
     /// Of the answer to a preflight request, which comes without a credential.

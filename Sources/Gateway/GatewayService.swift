@@ -156,6 +156,10 @@ package final class GatewayService: Sendable {
                 try self.checkContent(route.content, request)
                 (share, work) = (nil, { body in GatewayAnswer(response: try await answer(self, request, body)) })
             case .link(let prepare):
+                // A frame in a partner's page is of the gateway's origin, too: no other page has a reason to call.
+                guard method == "GET" || CrossOrigin.isOwn(request) else {
+                    throw InspectError(.parameterInvalid, "a page of another origin sent it", field: "Origin")
+                }
                 let link = try await self.link(request, address)
                 try Self.checkQuery(request)
                 try self.checkContent(route.content, request)

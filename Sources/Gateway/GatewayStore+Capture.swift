@@ -87,6 +87,7 @@ extension GatewayStore {
             challenge: try row.string("challenge"), fallback: try row.string("fallback"),
             showsResult: try row.bool("shows_result"), locale: try row.optionalString("locale"),
             embedOrigin: try row.optionalString("embed_origin"), expiresIn: Int(try row.int("expires_in")),
+            sessionSeconds: Int(try row.int("session_seconds")),
             consent: try row.optionalData("consent"), policyURL: try row.optionalString("policy_url"),
             policyVersion: try row.optionalString("policy_version"), purposes: try row.textArray("purposes"),
             tries: try row.optionalData("tries"), job: try row.optionalString("job"),
@@ -115,23 +116,31 @@ extension GatewayStore {
     /// The person agrees, and the link serves this browser from now on.
     ///
     /// - Returns: For how many seconds.
-    func open(_ link: CaptureLink, browser: Data, policyVersion: String?, text: String?) async throws -> Int {
+    func open(
+        _ link: CaptureLink, browser: Data, policyVersion: String?, text: String?, purposes: [String]?
+    ) async throws -> Int {
         Int(
             try await self.ask(
-                "SELECT insp.capture_open($1, $2, $3, $4)",
-                [.bytes(link.key.token), .bytes(browser), .optional(policyVersion), .optional(text)]
+                "SELECT insp.capture_open($1, $2, $3, $4, $5)",
+                [
+                    .bytes(link.key.token), .bytes(browser), .optional(policyVersion), .optional(text),
+                    purposes.map { .texts($0) } ?? .null,
+                ]
             ).single().int(0))
     }
 
-    /// Counts a try of a part.
+    /// Counts a try of a part. An image that comes again, because an answer was lost, is none.
     ///
-    /// - Returns: Which one it is, `nil` after the last one; and the advice for each reason.
+    /// - Returns: How many there were, `nil`: this would be another one after the last; and the advice for each reason.
     func judge(
-        _ link: CaptureLink, _ kind: PartKind, _ language: String
+        _ link: CaptureLink, _ kind: PartKind, _ image: Data, _ language: String
     ) async throws -> (attempt: Int?, advice: [String: String]) {
         let row = try await self.ask(
-            "SELECT attempt, advice FROM insp.capture_judge($1, $2, $3, $4)",
-            [.bytes(link.key.token), .optional(link.key.browser), .text(kind.rawValue), .text(language)]
+            "SELECT attempt, advice FROM insp.capture_judge($1, $2, $3, $4, $5)",
+            [
+                .bytes(link.key.token), .optional(link.key.browser), .text(kind.rawValue), .text(language),
+                .bytes(Data(SHA256.digest([UInt8](image)))),
+            ]
         ).single()
         let advice = try row.optionalData("advice").map { try JSONDecoder().decode([String: String].self, from: $0) }
         return (try row.optionalInt("attempt").map(Int.init), advice ?? [:])

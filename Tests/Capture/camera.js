@@ -198,9 +198,12 @@
             height: 1200,
             draw(target) {
                 target.drawImage(image, 0, 0, 1600, 1200);
-                // A camera's frames differ.
-                target.fillStyle = `rgb(${Math.floor(Math.random() * 255)}, 0, 0)`;
-                target.fillRect(0, 0, 1, 1);
+                // A camera's frames differ, and so do two photos of one document: the same photo again is no other try.
+                const light = target.createLinearGradient(1600 * Math.random(), 0, 1600 * Math.random(), 1200);
+                light.addColorStop(0, 'rgb(0 0 0 / 4%)');
+                light.addColorStop(1, 'rgb(255 255 255 / 4%)');
+                target.fillStyle = light;
+                target.fillRect(0, 0, 1600, 1200);
             },
         };
     }

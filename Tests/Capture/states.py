@@ -1,6 +1,7 @@
 """The screens of a link's page that other trials pass too quickly, or not at all: each is held, and judged. Imported by
 Tests/capture.py."""
 
+import json
 import re
 
 # Every screen, as it is judged once.
@@ -25,6 +26,48 @@ class States:
         self.capture.within(page, 30, lambda: calls)
         calls[0].abort()
         page.unroute(path)
+
+    def caught(self, page, path):
+        """A call that comes, before it goes on."""
+        calls = []
+        page.route(path, lambda route: calls.append(route))
+        self.capture.expect(self.capture.within(page, 60, lambda: calls), f"no call of {path}")
+        return calls[0]
+
+    def refused_recordings(self, play):
+        """A recording that the gateway does not take: the page says truly why, the photos stay, and another one is sent."""
+        capture = self.capture
+        link = capture.link(workflow="liveness", challenge="motion")
+        context = capture.browser(play, subject="still")
+        page = capture.open(context, link)
+        capture.agree(page)
+        capture.photograph(page, "selfie")
+        capture.press(page, "use")
+
+        tab = capture.open(context, link)
+        tab.wait_for_selector("h1")
+        begin = "async () => (await fetch(`${location.pathname}/challenge`, { method: 'POST' })).status"
+        expire = ("UPDATE insp.challenge c SET expires_at = now() FROM insp.capture_session s"
+                  f" WHERE s.challenge_id = c.id AND s.id = '{link['id']}'")
+        # A link's job uses its challenge up and ends the link: a gateway of another version alone refuses it so.
+        used = {"status": 400, "content_type": "application/problem+json", "body": json.dumps({"code": "CHALLENGE_USED", "status": 400})}
+        for said, act, answer in (
+                ("no longer valid, for example because another tab began one", lambda: tab.evaluate(begin), None),
+                ("Sending took too long", lambda: capture.psql(expire), None),
+                ("was sent before, and counts only once", lambda: None, used)):
+            capture.press(page, "begin")
+            call = self.caught(page, "**/submit")
+            act()
+            if answer:
+                call.fulfill(**answer)
+            else:
+                call.continue_()
+            page.unroute("**/submit")
+            page.wait_for_selector(".fault")
+            capture.expect(said in page.inner_text(".fault"), f"of a recording that is not taken the page says {page.inner_text('.fault')}")
+        capture.press(page, "begin")
+        capture.outcome(page)
+        context.close()
 
     def look(self, play):
         capture = self.capture
@@ -59,6 +102,7 @@ class States:
             capture.picture(page, "stage-" + name)
             context.close()
 
+        self.refused_recordings(play)
         stranger = capture.browser(play)
         other = capture.open(stranger, link)
         other.wait_for_selector("text=another browser")

@@ -104,6 +104,9 @@ import Testing
                     outcome: Outcome(status: 400)))
             return all
         }
+        // What of a link's page comes from a browser that did not begin is refused by its head.
+        var unread = Outcome.refused(.payloadInvalid)
+        if case .link = route.access, case .files = route.content { unread = .refused(.linkTaken) }
         for (what, bytes) in [
             ("no UTF-8", Array(#"{"userReference":""#.utf8) + [0xff] + Array(#""}"#.utf8)),
             ("UTF-16", Array(#"{"userReference":"u"}"#.utf16).flatMap { [UInt8($0 & 0xff), UInt8($0 >> 8)] }),
@@ -111,7 +114,7 @@ import Testing
         ] {
             all.append(
                 Wrong(
-                    what: what, body: Data(bytes), headers: valid.headers, outcome: .refused(.payloadInvalid)))
+                    what: what, body: Data(bytes), headers: valid.headers, outcome: unread))
         }
         guard case .jsonOrFiles = route.content else { return all }
         let form =

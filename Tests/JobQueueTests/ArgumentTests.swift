@@ -116,7 +116,8 @@ import Testing
         "p_token_sha256": [
             "sha256('desk')", "sha256('new')", "(SELECT c.token_sha256 FROM insp.capture_session c)",
         ],
-        "p_browser_sha256": ["sha256('browser')"],
+        "p_browser_sha256": ["sha256('browser')"], "p_image_sha256": ["sha256('image')"],
+        "p_purposes": ["'{identity}'"],
         "p_locations": [
             "'{s3:parts/2026-01-01/01234567-89ab-7cde-8123-456789abcdef/01234567-89ab-7cde-8123-456789abcdef}'"
         ],

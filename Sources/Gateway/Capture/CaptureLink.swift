@@ -62,12 +62,14 @@ struct CaptureLink: Sendable {
     var locale: String?
     var embedOrigin: String?
     var expiresIn: Int
+    /// How long it works from when the person begins.
+    var sessionSeconds: Int
     /// Of the person, JSON; `nil`: none yet.
     var consent: Data?
     var policyURL: String?
     var policyVersion: String?
     var purposes: [String]
-    /// How often each part was judged, JSON.
+    /// How many images of each part were judged, JSON.
     var tries: Data?
     var job: String?
     var jobStatus: Int?
@@ -89,6 +91,11 @@ struct CaptureCall: Sendable {
     var link: CaptureLink
 
     var store: GatewayStore { self.service.store }
+
+    /// Checks by the head alone that the browser that began sends it: no body of another one is read.
+    func checkBrowser() throws(InspectError) {
+        guard self.link.isMine else { throw InspectError(.linkTaken) }
+    }
 
     /// Reads a form.
     func parsing() throws(InspectError) -> @Sendable (Data) async throws -> CreateRequest {

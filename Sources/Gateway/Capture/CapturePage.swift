@@ -57,13 +57,15 @@ struct CaptureAnswer: Encodable {
     var fallback: String
     var locale: String?
     var expiresIn: Int
+    /// How long it works from when the person begins.
+    var sessionSeconds: Int
     var policyUrl: String?
     var policyVersion: String?
     var purposes: [String]
     /// Whether pages of one other origin may embed it, which is told how it ended.
     var embedOrigin: String?
     var showsResult: Bool
-    /// How often each part was judged at once.
+    /// How many images of each part were judged at once.
     var tries: [String: Int]
     var mostTries = CaptureLink.mostTries
     var isFinished: Bool?
@@ -80,6 +82,7 @@ struct CaptureAnswer: Encodable {
         self.fallback = link.fallback
         self.locale = link.locale
         self.expiresIn = link.expiresIn
+        self.sessionSeconds = link.sessionSeconds
         self.policyUrl = link.policyURL
         self.policyVersion = link.policyVersion
         self.purposes = link.purposes

@@ -10,6 +10,7 @@ struct CaptureRequest {
 
     private static let optionNames: Set<String> = [
         "challenge", "fallback", "showResult", "locale", "embedOrigin", "returnUrl", "lifetimeSeconds",
+        "sessionSeconds",
     ]
 
     init(_ body: Data) throws(InspectError) {

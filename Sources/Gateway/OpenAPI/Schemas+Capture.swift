@@ -24,7 +24,8 @@ extension OpenAPIDocument {
             "locale": { "type": "string", "pattern": "^[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?$", "description": "Absent: the browser's" },
             "embedOrigin": { "type": "string", "description": "The origin whose pages may embed it, one of the credential's" },
             "returnUrl": { "type": "string", "format": "uri", "maxLength": 2048, "description": "Where the person goes afterwards; its host must be registered" },
-            "lifetimeSeconds": { "type": "integer", "minimum": 60, "maximum": 86400, "default": 900 }
+            "lifetimeSeconds": { "type": "integer", "minimum": 60, "maximum": 86400, "default": 900, "description": "Until a person must have begun" },
+            "sessionSeconds": { "type": "integer", "minimum": 300, "maximum": 7200, "default": 1800, "description": "From when the person begins" }
           }
         },
         "CaptureLink": {
@@ -34,7 +35,7 @@ extension OpenAPIDocument {
           "properties": {
             "id": { "type": "string", "format": "uuid" },
             "url": { "type": "string", "pattern": "^/capture/[A-Za-z0-9_-]{43}$", "description": "Relative to the address at which people reach the gateway" },
-            "expiresAt": { "type": "string", "format": "date-time" },
+            "expiresAt": { "type": "string", "format": "date-time", "description": "Until a person must have begun" },
             "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" }
           }
         },
@@ -44,12 +45,13 @@ extension OpenAPIDocument {
           "properties": {
             "browser": { "type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "description": "32 random bytes of the browser" },
             "policyVersion": { "type": ["string", "null"], "description": "The version that the page showed" },
-            "text": { "type": ["string", "null"], "pattern": "^[A-Za-z0-9._ -]{1,32}$", "description": "Version and language of the text that the page showed" }
+            "text": { "type": ["string", "null"], "pattern": "^[A-Za-z0-9._ -]{1,32}$", "description": "Version and language of the text that the page showed" },
+            "purposes": { "type": ["array", "null"], "items": { "type": "string" }, "description": "Those that the page showed" }
           }
         },
         "CaptureState": {
           "type": "object",
-          "required": ["state", "partner", "parts", "challenge", "fallback", "expiresIn", "purposes", "showsResult", "tries", "mostTries"],
+          "required": ["state", "partner", "parts", "challenge", "fallback", "expiresIn", "sessionSeconds", "purposes", "showsResult", "tries", "mostTries"],
           "additionalProperties": false,
           "properties": {
             "state": { "enum": ["new", "open", "submitted"] },
@@ -59,7 +61,8 @@ extension OpenAPIDocument {
             "challenge": { "enum": ["none", "colour_flash", "motion"] },
             "fallback": { "enum": ["none", "review"] },
             "locale": { "type": "string" },
-            "expiresIn": { "type": "integer" },
+            "expiresIn": { "type": "integer", "description": "Seconds: until the person must have begun, then until the link ends" },
+            "sessionSeconds": { "type": "integer", "description": "From when the person begins" },
             "policyUrl": { "type": "string" },
             "policyVersion": { "type": "string" },
             "purposes": { "type": "array", "items": { "type": "string" } },

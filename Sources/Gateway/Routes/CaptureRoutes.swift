@@ -11,7 +11,7 @@ extension GatewayRoute {
                 id: "createCaptureLink",
                 summary: "Makes a link with which a person captures one job's parts on a phone",
                 detail:
-                    "The link opens once, in one browser, until expiresAt. The same request under the same idempotency key is the same link, with another url in place of the earlier one, until a person opens it.",
+                    "A person can begin until expiresAt, once, in one browser, and then has sessionSeconds. The same request under the same idempotency key is the same link, with another url in place of the earlier one, until a person opens it.",
                 parameters: [.idempotencyKey], request: "CaptureRequest",
                 answers: [
                     .json("Made before, under the same idempotency key; its earlier url has ended", "CaptureLink"),
@@ -66,13 +66,15 @@ extension GatewayRoute {
                 id: "checkCapture",
                 summary: "Says at once whether an image of the document, or the selfie, can be used",
                 detail:
-                    "Three times for each part; after that, and without analyzers, triesLeft is 0 and nothing is judged.",
+                    "Three images of each part; after that, and without analyzers, triesLeft is 0 and nothing is judged. The same image again is the same try.",
                 parameters: [
                     .query(
                         "language", #"{ "type": "string", "pattern": "^[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?$" }"#,
                         "Of the advice, where the link has none")
                 ], form: "CaptureCheckForm", answers: [.json("The verdict", "CaptureVerdict")]),
             .link { (call) throws(InspectError) in
+                try call.checkBrowser()
+                guard call.link.state == .open else { throw InspectError(.linkEnded) }
                 let parse = try call.parsing()
                 return { body in GatewayAnswer(response: try await call.check(try await parse(body))) }
             }),
@@ -80,6 +82,7 @@ extension GatewayRoute {
             "POST", "/capture/{token}/challenge", .none,
             Operation(
                 id: "challengeCapture", summary: "Issues a liveness challenge to a link's page, five times at most",
+                detail: "It ends the one before, and only the link's job can use it.",
                 answers: [.json(201, "The challenge", "Challenge")]),
             .link { (call) throws(InspectError) in
                 { _ in GatewayAnswer(response: .json(try await call.store.challenge(call.link), status: 201)) }
@@ -93,6 +96,7 @@ extension GatewayRoute {
                     .json("Accepted before", "CaptureState"), .json(201, "Accepted", "CaptureState"),
                 ]),
             .link { (call) throws(InspectError) in
+                try call.checkBrowser()
                 let parse = try call.parsing()
                 return { body in try await call.submit(try await parse(body)) }
             }),
@@ -166,8 +170,13 @@ extension CaptureCall {
             throw InspectError(
                 .payloadInvalid, "browser", hint: "It is 32 random bytes in Base64 for URLs.", field: "browser")
         }
+        let purposes = object["purposes"].flatMap { $0 is NSNull ? nil : $0 }
+        guard purposes == nil || purposes is [String] else {
+            throw InspectError(.payloadInvalid, "purposes is not an array of strings", field: "purposes")
+        }
         let seconds = try await self.store.open(
-            self.link, browser: browser, policyVersion: try text("policyVersion"), text: try text("text"))
+            self.link, browser: browser, policyVersion: try text("policyVersion"), text: try text("text"),
+            purposes: purposes as? [String])
         // Inside another site's page the cookie is that page's own; elsewhere a link in a message must send it.
         let site = self.link.embedOrigin == nil ? "SameSite=Lax" : "SameSite=None; Partitioned"
         let cookie = "\(CaptureKey.cookie)=\(secret); Max-Age=\(seconds + 3600); Secure; HttpOnly; \(site)"
@@ -176,12 +185,12 @@ extension CaptureCall {
 
     fileprivate func check(_ request: CreateRequest) async throws -> HTTPResponse {
         let images = try GatewayRoute.images(request, or: [.face])
-        guard images.count == 1, let kind = images.first?.kind else {
+        guard images.count == 1, let (kind, image) = images.first else {
             throw InspectError(
                 .partUnexpected, images.map(\.kind.rawValue).joined(separator: " and "), hint: "Send one of them.",
                 field: images.last?.kind.rawValue)
         }
-        let (attempt, advice) = try await self.store.judge(self.link, kind, self.link.language(self.request))
+        let (attempt, advice) = try await self.store.judge(self.link, kind, image, self.link.language(self.request))
         // After three attempts, or if the gateway cannot judge, the person may continue: the job judges the image anyway.
         guard let attempt, let desk = self.service.usability else {
             return try .json(CaptureVerdict(triesLeft: 0))

@@ -39,7 +39,7 @@ async function consent(state, table, language) {
             isLink && element('p', {}, element(
                 'a', { href: current.policyUrl, target: '_blank', rel: 'noopener noreferrer' }, text('consent.policy'))),
             current.policyVersion && element('p', { class: 'small' }, text('consent.version', { version: current.policyVersion })),
-            element('p', { class: 'small' }, text('consent.time', { minutes: Math.max(1, Math.round(current.expiresIn / 60)) })),
+            element('p', { class: 'small' }, text('consent.time', { minutes: Math.round(current.sessionSeconds / 60) })),
         ].filter(Boolean);
         const choice = await ask(text('consent'), shown, [
             { name: 'agree', label: text('consent.agree'), kind: 'first' },
@@ -52,7 +52,8 @@ async function consent(state, table, language) {
         }
         try {
             return await again(() => call('POST', 'open', {
-                browser: secret, policyVersion: current.policyVersion ?? null, text: `${table.version} ${language}`,
+                browser: secret, policyVersion: current.policyVersion ?? null, purposes: current.purposes,
+                text: `${table.version} ${language}`,
             }));
         } catch (error) {
             // The policy changed while the page was open: the person must see the new one.
@@ -117,6 +118,9 @@ async function end(first) {
     }
 }
 
+/** Why a recording is not taken; the photos stay, and the challenge is begun again. */
+const UNMET = { CHALLENGE_EXPIRED: 'challenge.expired', CHALLENGE_USED: 'challenge.used', CHALLENGE_INVALID: 'challenge.replaced' };
+
 /** Takes what the link asks for, in its order. */
 async function capture(state, language) {
     const taken = {};
@@ -131,9 +135,8 @@ async function capture(state, language) {
         try {
             return await send(taken);
         } catch (error) {
-            if (!['CHALLENGE_EXPIRED', 'CHALLENGE_USED', 'CHALLENGE_INVALID'].includes(error.code)) throw error;
-            // The line was slow: the photos stay, and another challenge is met.
-            taken.FRAMES = await meet(state, text('challenge.expired'));
+            if (!UNMET[error.code]) throw error;
+            taken.FRAMES = await meet(state, text(UNMET[error.code]));
         }
     }
 }

@@ -55,6 +55,7 @@ class Capture(Visit):
         page = self.open(context, link)
         page.wait_for_selector("h1")
         self.picture(page, "consent")
+        self.expect("Once you agree, you have 30 minutes" in page.inner_text("#capture"), "the page does not say how long a person has")
         stranger = self.browser(play)
         self.agree(page)
         self.expect(self.photograph(page, "document") == [], "the passport's photo is objected to")

@@ -55,6 +55,7 @@ class Capture(Visit):
         page = self.open(context, link)
         page.wait_for_selector("h1")
         self.picture(page, "consent")
+        self.expect("Once you agree, you have 30 minutes" in page.inner_text("#capture"), "the page does not say how long a person has")
         stranger = self.browser(play)
         self.agree(page)
         self.expect(self.photograph(page, "document") == [], "the passport's photo is objected to")
@@ -131,13 +132,7 @@ class Capture(Visit):
         """The light of the colours alone, in the engine of the trial."""
         context = self.browser(play)
         link = self.link(workflow="liveness", challenge="colour_flash")
-        page = self.open(context, link)
-        self.agree(page)
-        self.photograph(page, "selfie")
-        self.press(page, "use")
-        self.meet(page, "challenge-colours")
-        self.outcome(page)
-        share = self.share(page)
+        share = self.flashed(context, link)
         context.close()
         self.judged_later(lambda: self.judge_passed(self.job(link), f"in {self.engine} a person in the light of the colours", share))
 
@@ -281,13 +276,7 @@ class Capture(Visit):
         browser.close()
 
     def answers(self, context, link, what):
-        page = self.open(context, link)
-        self.agree(page)
-        self.photograph(page, "selfie")
-        self.press(page, "use")
-        self.meet(page, "challenge-colours")
-        self.outcome(page)
-        share = self.share(page)
+        share = self.flashed(context, link)
         if share < LEAST_SHARE and self.lane.repeats():
             return
         self.expect(share >= LEAST_SHARE, f"{what}: the camera got {share:.2f} of what it takes")

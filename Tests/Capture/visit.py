@@ -157,6 +157,16 @@ class Visit(Installation):
         self.picture(page, name)
         self.press(page, "begin")
 
+    def flashed(self, context, link):
+        """A selfie and the light of the colours, until the job is there; returns the camera's share."""
+        page = self.open(context, link)
+        self.agree(page)
+        self.photograph(page, "selfie")
+        self.press(page, "use")
+        self.meet(page, "challenge-colours")
+        self.outcome(page)
+        return self.share(page)
+
     def within(self, page, seconds, holds):
         for _ in range(20 * seconds):
             if holds():

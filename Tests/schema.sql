@@ -445,11 +445,15 @@ CREATE TABLE insp.capture_session (
     embed_origin text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone NOT NULL,
+    session_seconds integer NOT NULL,
     opened_at timestamp with time zone,
     submitted_at timestamp with time zone,
     consent jsonb,
     tries jsonb DEFAULT '{}'::jsonb NOT NULL,
+    judged bytea[] DEFAULT '{}'::bytea[] NOT NULL,
+    repeats smallint DEFAULT 0 NOT NULL,
     challenges smallint DEFAULT 0 NOT NULL,
+    challenge_id uuid,
     job_id uuid,
     CONSTRAINT capture_session_browser_sha256_check CHECK ((length(browser_sha256) = 32)),
     CONSTRAINT capture_session_challenge_check CHECK ((challenge = ANY (ARRAY['none'::text, 'colour_flash'::text, 'motion'::text]))),
@@ -539,14 +543,14 @@ CREATE FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, 
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea DEFAULT NULL::bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint) RETURNS record
+CREATE FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea DEFAULT NULL::bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) RETURNS record
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text DEFAULT 'en'::text, OUT attempt integer, OUT advice jsonb) RETURNS record
+CREATE FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text DEFAULT 'en'::text, p_image_sha256 bytea DEFAULT NULL::bytea, OUT attempt integer, OUT advice jsonb) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -557,7 +561,7 @@ CREATE FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea) 
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text DEFAULT NULL::text, p_text text DEFAULT NULL::text) RETURNS integer
+CREATE FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text DEFAULT NULL::text, p_text text DEFAULT NULL::text, p_purposes text[] DEFAULT NULL::text[]) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -593,6 +597,11 @@ CREATE FUNCTION insp.capture_submit(p_token_sha256 bytea, p_browser_sha256 bytea
 
 CREATE FUNCTION insp.capture_try(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.case_reasons(p_summary jsonb) RETURNS text[]
+    LANGUAGE sql IMMUTABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -875,13 +884,13 @@ CREATE FUNCTION insp.console_approve(p_token_sha256 bytea, p_proposal bigint) RE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt integer, p_state text) RETURNS void
+CREATE FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt bigint, p_state text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    SET lock_timeout TO '200ms'
+    SET lock_timeout TO '5s'
     AS ...
 
-CREATE FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt integer) RETURNS record
+CREATE FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '200ms'
@@ -897,7 +906,7 @@ CREATE FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_act
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean) RETURNS record
+CREATE FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -915,9 +924,10 @@ CREATE FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text DEFAULT 
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_count_once(p_actor text) RETURNS void
+CREATE FUNCTION insp.console_count_once(p_actor text, p_waits boolean) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '2s'
     AS ...
 
 CREATE FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_code text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
@@ -939,9 +949,25 @@ CREATE FUNCTION insp.console_decryption_keys(p_token_sha256 bytea) RETURNS TABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.console_drop_batches(p_task bigint) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.console_end() RETURNS void
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_end_sessions(person text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.console_endpoints(p_token_sha256 bytea) RETURNS TABLE(id bigint, partner text, origin text, pending bigint, in_flight bigint, held bigint, dead bigint, delivered bigint, oldest double precision, breaker text, last_code text, warnings text)
@@ -992,6 +1018,15 @@ CREATE FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text DEFAULT N
     SET jit TO 'off'
     AS ...
 
+CREATE FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_reason text DEFAULT NULL::text) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.console_one(p_action text, p_target bigint, p_reason text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1018,6 +1053,16 @@ CREATE FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane 
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.console_people(p_token_sha256 bytea) RETURNS TABLE(id bigint, name text, issuer text, subject text, roles text, since double precision, seen double precision, sessions bigint, cases bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_person_named(p_issuer text, p_subject text, p_name text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) RETURNS TABLE(at double precision, lane text, waiting double precision, oldest double precision, running double precision, finished double precision, failed double precision, delivered double precision, undelivered double precision)
@@ -1090,7 +1135,7 @@ CREATE FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_
     SET lock_timeout TO '5s'
     AS ...
 
-CREATE FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) RETURNS void
+CREATE FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[], p_issuer text DEFAULT NULL::text, p_subject text DEFAULT NULL::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1106,7 +1151,21 @@ CREATE FUNCTION insp.console_singly(p_action text, p_targets bigint[], p_reason 
     SET lock_timeout TO '200ms'
     AS ...
 
-CREATE FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt integer) RETURNS boolean
+CREATE FUNCTION insp.console_sought(p_partners integer[], p_is_all boolean, p_partner text) RETURNS integer[]
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_state(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits double precision, OUT remains double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean, OUT until double precision, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at double precision, OUT final_decision text, OUT final_label text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '200ms'
@@ -1128,7 +1187,7 @@ CREATE FUNCTION insp.console_tally(p_task bigint, p_done integer, p_refusals jso
     SET lock_timeout TO '20s'
     AS ...
 
-CREATE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE(id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text)
+CREATE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE(id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text, failure text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2203,6 +2262,23 @@ CREATE FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) RETURNS b
 CREATE FUNCTION insp.is_empty(p_worker bigint) RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE TABLE insp.review_wait (
+    job_id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    decided_by text,
+    decision text,
+    label text,
+    decided_at timestamp with time zone,
+    CONSTRAINT review_wait_check CHECK ((num_nulls(decided_by, decision, label, decided_at) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT review_wait_decision_check CHECK ((decision = ANY (ARRAY['PASSED'::text, 'WARNING'::text, 'REJECTED'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
+
+CREATE FUNCTION insp.is_free(w insp.review_wait, p_actor text) RETURNS boolean
+    LANGUAGE sql STABLE
     AS ...
 
 CREATE FUNCTION insp.is_length(p_interval interval) RETURNS boolean
@@ -3996,6 +4072,7 @@ CREATE TABLE insp.challenge (
     expires_at timestamp with time zone NOT NULL,
     consumed_at timestamp with time zone,
     job_id bigint,
+    capture_id uuid,
     CONSTRAINT challenge_token_sha256_check CHECK ((length(token_sha256) = 32))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
@@ -4022,6 +4099,7 @@ CREATE TABLE insp.console_batch (
     first bigint,
     last bigint,
     attempts smallint DEFAULT 0 NOT NULL,
+    attempt bigint NOT NULL,
     until timestamp with time zone,
     failure text,
     freed bigint,
@@ -4029,12 +4107,31 @@ CREATE TABLE insp.console_batch (
     CONSTRAINT console_batch_failure_check CHECK ((failure ~ '^[0-9A-Z]{5}$'::text))
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+ALTER TABLE insp.console_batch ALTER COLUMN attempt ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.console_batch_attempt_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE insp.console_grant (
     session_id bigint NOT NULL,
     role text NOT NULL,
     partner_id integer,
     CONSTRAINT console_grant_role_check CHECK ((role = ANY (ARRAY['reviewer'::text, 'operator'::text, 'auditor'::text])))
+);
+
+CREATE TABLE insp.console_person (
+    id integer NOT NULL,
+    issuer text NOT NULL,
+    subject text NOT NULL,
+    actor text NOT NULL,
+    first_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT console_person_actor_check CHECK ((actor ~ '^console:[[:graph:]]{1,120}$'::text)),
+    CONSTRAINT console_person_issuer_check CHECK (((octet_length(issuer) >= 1) AND (octet_length(issuer) <= 1000))),
+    CONSTRAINT console_person_subject_check CHECK (((octet_length(subject) >= 1) AND (octet_length(subject) <= 255)))
 );
 
 CREATE TABLE insp.console_session (
@@ -4045,7 +4142,6 @@ CREATE TABLE insp.console_session (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     seen_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone NOT NULL,
-    CONSTRAINT console_session_actor_check CHECK ((actor ~ '^console:[[:graph:]]{1,100}$'::text)),
     CONSTRAINT console_session_method_check CHECK ((method = ANY (ARRAY['link'::text, 'oidc'::text]))),
     CONSTRAINT console_session_token_sha256_check CHECK ((length(token_sha256) = 32))
 );
@@ -4074,7 +4170,9 @@ CREATE TABLE insp.console_task (
     refusals jsonb DEFAULT '{}'::jsonb NOT NULL,
     ended_at timestamp with time zone,
     ended_by text,
+    failure text,
     CONSTRAINT console_task_action_check CHECK ((action = ANY (ARRAY['rerun'::text, 'resolve'::text, 'cancel'::text, 'replay'::text, 'pause'::text, 'resume'::text, 'enable'::text]))),
+    CONSTRAINT console_task_failure_check CHECK ((failure ~ '^[0-9A-Z]{5}$'::text)),
     CONSTRAINT console_task_kind_check CHECK ((kind = ANY (ARRAY['dead'::text, 'jobs'::text, 'callbacks'::text, 'endpoints'::text]))),
     CONSTRAINT console_task_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 200)))
 );
@@ -4756,18 +4854,6 @@ CREATE TABLE insp.retention_horizon (
     CONSTRAINT retention_horizon_what_check CHECK ((what = ANY (ARRAY['job'::text, 'callback'::text])))
 )
 WITH (fillfactor='50');
-
-CREATE TABLE insp.review_wait (
-    job_id bigint NOT NULL,
-    since timestamp with time zone DEFAULT now() NOT NULL,
-    decided_by text,
-    decision text,
-    label text,
-    decided_at timestamp with time zone,
-    CONSTRAINT review_wait_check CHECK ((num_nulls(decided_by, decision, label, decided_at) = ANY (ARRAY[0, 4]))),
-    CONSTRAINT review_wait_decision_check CHECK ((decision = ANY (ARRAY['PASSED'::text, 'WARNING'::text, 'REJECTED'::text])))
-)
-WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
 
 CREATE SEQUENCE insp.scanned
     START WITH 0
@@ -5613,6 +5699,10 @@ ALTER TABLE ONLY insp.console_act
     ADD CONSTRAINT console_act_pkey PRIMARY KEY (transaction);
 ALTER TABLE ONLY insp.console_batch
     ADD CONSTRAINT console_batch_pkey PRIMARY KEY (task_id, number);
+ALTER TABLE ONLY insp.console_person
+    ADD CONSTRAINT console_person_issuer_subject_key UNIQUE (issuer, subject);
+ALTER TABLE ONLY insp.console_person
+    ADD CONSTRAINT console_person_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.console_session
     ADD CONSTRAINT console_session_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.console_session
@@ -5810,9 +5900,11 @@ CREATE INDEX challenge_expires ON insp.challenge USING btree (expires_at);
 CREATE UNIQUE INDEX client_authorization_name ON insp.client_authorization USING btree (partner_id, name);
 CREATE INDEX console_batch_order ON insp.console_batch USING btree (number, task_id);
 CREATE UNIQUE INDEX console_grant_once ON insp.console_grant USING btree (session_id, role, COALESCE(partner_id, 0));
+CREATE UNIQUE INDEX console_person_actor ON insp.console_person USING btree (lower(actor));
 CREATE INDEX console_session_expires ON insp.console_session USING btree (expires_at);
 CREATE INDEX console_task_actor ON insp.console_task USING btree (actor, began_at);
 CREATE INDEX console_task_ended ON insp.console_task USING btree (ended_at);
+CREATE UNIQUE INDEX console_task_once ON insp.console_task USING btree (actor, before, kind, action, filter);
 CREATE INDEX credential_partner ON insp.credential USING btree (partner_id);
 CREATE INDEX credential_token_credential ON insp.credential_token USING btree (credential_id);
 CREATE INDEX credential_token_expires ON insp.credential_token USING btree (expires_at);
@@ -5870,6 +5962,7 @@ CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range='3
 CREATE INDEX record_waiting ON insp.record USING btree (chain, id) WHERE (seq IS NULL);
 CREATE INDEX region_served ON insp.region USING btree (id) WHERE is_served;
 CREATE INDEX rerun_first ON insp.rerun USING btree (first_id);
+CREATE INDEX review_wait_partner ON insp.review_wait USING btree (partner_id, since, job_id);
 CREATE INDEX review_wait_since ON insp.review_wait USING btree (since, job_id);
 CREATE UNIQUE INDEX secret_current ON insp.secret USING btree (owner, purpose) WHERE ((valid_until IS NULL) AND (owner <> 'inspectd'::text));
 CREATE INDEX secret_expired ON insp.secret USING btree (valid_until) WHERE (valid_until IS NOT NULL);
@@ -6149,13 +6242,13 @@ GRANT SELECT ON TABLE insp.partner TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.capture_consent(p insp.partner, p_at timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, p_idempotency bytea, p_digest bytea, OUT token text, OUT expires_at text, OUT id uuid, OUT repeated boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, p_idempotency bytea, p_digest bytea, OUT token text, OUT expires_at text, OUT id uuid, OUT repeated boolean) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, OUT attempt integer, OUT advice jsonb) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, OUT attempt integer, OUT advice jsonb) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, p_image_sha256 bytea, OUT attempt integer, OUT advice jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, p_image_sha256 bytea, OUT attempt integer, OUT advice jsonb) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text, p_purposes text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text, p_purposes text[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.capture_parts(p_workflow text, p_format text, p_challenge text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_payload(s insp.capture_session, p_payload jsonb, p_kinds text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_repeat(p_credential bigint, p_idempotency bytea, p_digest bytea, p_token_sha256 bytea) FROM PUBLIC;
@@ -6165,6 +6258,7 @@ REVOKE ALL ON FUNCTION insp.capture_submit(p_token_sha256 bytea, p_browser_sha25
 GRANT ALL ON FUNCTION insp.capture_submit(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT repeated boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.capture_try(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.capture_try(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.case_reasons(p_summary jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_producer;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_operator;
@@ -6238,25 +6332,30 @@ REVOKE ALL ON FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint) FROM PU
 REVOKE ALL ON FUNCTION insp.console_actor(p_token_sha256 bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_approve(p_token_sha256 bytea, p_proposal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_approve(p_token_sha256 bytea, p_proposal bigint) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt integer, p_state text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt integer, p_state text) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt bigint, p_state text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt bigint, p_state text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_begin(p_actor text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_count_once(p_actor text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_count_once(p_actor text, p_waits boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_after uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_after uuid, p_limit integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_decryption_keys(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_decryption_keys(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_drop_batches(p_task bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_end() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_end_sessions(person text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_end_sessions(person text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.console_endpoints(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_endpoints(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_explain(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
@@ -6271,6 +6370,8 @@ REVOKE ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store tex
 GRANT ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed double precision, OUT keys bigint, OUT keys_oldest double precision, OUT persons bigint, OUT persons_oldest double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest double precision, OUT checkpoint bigint, OUT signer text, OUT signed double precision) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text, p_partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text, p_partner text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text, p_reason text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_one(p_action text, p_target bigint, p_reason text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_overseer(p_token_sha256 bytea, p_roles text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer) FROM PUBLIC;
@@ -6278,6 +6379,9 @@ GRANT ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind 
 REVOKE ALL ON FUNCTION insp.console_partners(p_token_sha256 bytea, p_roles text[], p_partner text, OUT actor text, OUT partners integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_people(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_people(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_person_named(p_issuer text, p_subject text, p_name text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[]) FROM PUBLIC;
@@ -6299,13 +6403,16 @@ REVOKE ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use bo
 GRANT ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean, OUT name text, OUT roles text[], OUT partners text[], OUT all_roles text[]) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text, p_was jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text, p_was jsonb) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[], p_issuer text, p_subject text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[], p_issuer text, p_subject text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_singly(p_action text, p_targets bigint[], p_reason text, OUT done integer, OUT refusals jsonb, OUT rest bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_sought(p_partners integer[], p_is_all boolean, p_partner text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_state(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits double precision, OUT remains double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean, OUT until double precision, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at double precision, OUT final_decision text, OUT final_label text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_state(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits double precision, OUT remains double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean, OUT until double precision, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at double precision, OUT final_decision text, OUT final_label text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
@@ -6624,6 +6731,9 @@ REVOKE ALL ON FUNCTION insp.in_words(p_time interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_empty(p_worker bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_empty(p_worker bigint) TO insp_worker;
+GRANT SELECT ON TABLE insp.review_wait TO insp_operator;
+GRANT SELECT ON TABLE insp.review_wait TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.is_free(w insp.review_wait, p_actor text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_length(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_listed_host(p_url text, p_hosts text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
@@ -7098,6 +7208,8 @@ GRANT SELECT ON TABLE insp.console_batch TO insp_operator;
 GRANT SELECT ON TABLE insp.console_batch TO insp_auditor;
 GRANT SELECT ON TABLE insp.console_grant TO insp_operator;
 GRANT SELECT ON TABLE insp.console_grant TO insp_auditor;
+GRANT SELECT ON TABLE insp.console_person TO insp_operator;
+GRANT SELECT ON TABLE insp.console_person TO insp_auditor;
 GRANT SELECT(id) ON TABLE insp.console_session TO insp_operator;
 GRANT SELECT(id) ON TABLE insp.console_session TO insp_auditor;
 GRANT SELECT(actor) ON TABLE insp.console_session TO insp_operator;
@@ -7211,8 +7323,6 @@ GRANT SELECT ON TABLE insp.retention_cursor TO insp_operator;
 GRANT SELECT ON TABLE insp.retention_cursor TO insp_auditor;
 GRANT SELECT ON TABLE insp.retention_horizon TO insp_operator;
 GRANT SELECT ON TABLE insp.retention_horizon TO insp_auditor;
-GRANT SELECT ON TABLE insp.review_wait TO insp_operator;
-GRANT SELECT ON TABLE insp.review_wait TO insp_auditor;
 GRANT SELECT ON TABLE insp.scope TO insp_operator;
 GRANT SELECT ON TABLE insp.scope TO insp_auditor;
 GRANT SELECT(id) ON TABLE insp.secret TO insp_operator;

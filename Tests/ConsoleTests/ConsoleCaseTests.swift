@@ -61,7 +61,7 @@ import Testing
         let id = try await site.cases("bank")[0]
         for name in ["ann", "bob"] {
             _ = try await site.admin.query(
-                "SELECT insp.console_sign_in(sha256($1::text::bytea), $1, 'oidc', '{reviewer:bank}')", [.text(name)])
+                "SELECT insp.console_sign_in(sha256($1::text::bytea), $1, 'oidc', '{reviewer:bank}', 'https://id.example', $1)", [.text(name)])
         }
         func read(_ name: String) async throws -> String? {
             do {

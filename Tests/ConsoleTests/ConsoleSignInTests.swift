@@ -73,7 +73,7 @@ import Testing
         let site = try await ConsoleSite(link: SignInLink(name: "local", grants: ["reviewer:bank"]))
         var browser = Browser(port: site.server.port)
         let long = [
-            "Origin": site.origin, "Content-Type": "application/x-www-form-urlencoded", "Content-Length": "60000",
+            "Origin": site.origin, "Content-Type": "application/x-www-form-urlencoded", "Content-Length": "2000000",
         ]
         // Of the body there is nothing: who waits for it does not answer.
         #expect(try await browser.send("POST", "/sign-in/link", nil, long).status == 413)

@@ -234,7 +234,7 @@ import Testing
             defer { client.close() }
             client.send(
                 "POST \(path)\(call) HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=cut\r\n"
-                    + (cookie.map { "Cookie: capture=\($0)\r\n" } ?? "") + "Content-Length: 1000000\r\n\r\n")
+                    + (cookie.map { "Cookie: capture=\($0)\r\n" } ?? "") + "Content-Length: 2000000\r\n\r\n")
             return await client.answer()
         }
         for call in ["/check", "/submit"] {

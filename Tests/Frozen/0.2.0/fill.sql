@@ -86,8 +86,8 @@ SELECT insp.number_events();
 SELECT insp.number_pulls();
 
 -- The console: a case taken, one decided for the first time, tasks begun and half done.
-SELECT insp.console_sign_in(sha256('ann'), 'ann', 'oidc', '{reviewer:*,operator:*,auditor:*}');
-SELECT insp.console_sign_in(sha256('bob'), 'bob', 'oidc', '{reviewer:*,operator:*}');
+SELECT insp.console_sign_in(sha256('ann'), 'ann', 'oidc', '{reviewer:*,operator:*,auditor:*}', 'https://id.example', 'a');
+SELECT insp.console_sign_in(sha256('bob'), 'bob', 'oidc', '{reviewer:*,operator:*}', 'https://id.example', 'b');
 SELECT insp.console_take(sha256('ann'), (SELECT v.id FROM insp.v_review v WHERE v.partner = 'bank' ORDER BY v.id LIMIT 1));
 SELECT insp.console_take(sha256('bob'), v.id), insp.console_decide(sha256('bob'), v.id, 'PASSED', NULL, 'looked at twice')
 FROM (SELECT v.id FROM insp.v_review v WHERE v.partner = 'shop' ORDER BY v.id LIMIT 1) v;

@@ -95,11 +95,6 @@ FROM insp.console_plots($1, $2, $3);
 SELECT bytes, is_sealed, location, size, partner_id FROM insp.console_part($1, $2, $3, $4);
 
 -- Console, the queue
--- takes: bytea, uuid, text, text, text
--- gives: coalesce boolean
-SELECT coalesce((insp.console_decide($1, $2, $3, $4, $5) ->> 'isConfirmed')::boolean, true);
-
--- Console, the queue
 -- takes: bytea
 -- gives: id bigint, action text, arguments text, proposed_by text, proposed double precision, expires double precision, state text, decided_by text, decided double precision, is_own boolean, returns_secret boolean
 SELECT id, action, arguments, proposed_by, proposed, expires, state, decided_by, decided, is_own, returns_secret
@@ -123,6 +118,11 @@ SELECT id, host, process, version, region, slots, busy, leases, state, silent FR
 
 -- Console, the queue
 -- takes: bytea
+-- gives: id bigint, name text, issuer text, subject text, roles text, since double precision, seen double precision, sessions bigint, cases bigint
+SELECT id, name, issuer, subject, roles, since, seen, sessions, cases FROM insp.console_people($1);
+
+-- Console, the queue
+-- takes: bytea
 -- gives: id bigint, partner text, origin text, pending bigint, in_flight bigint, held bigint, dead bigint, delivered bigint, oldest double precision, breaker text, last_code text, warnings text
 SELECT id, partner, origin, pending, in_flight, held, dead, delivered, oldest, breaker, last_code, warnings
 FROM insp.console_endpoints($1);
@@ -140,8 +140,9 @@ FROM insp.console_cases($1, $2, $3, $4, $5, $6);
 
 -- Console, the queue
 -- takes: bytea
--- gives: id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text
-SELECT id, who, kind, action, partner, filter, reason, began, total, done, refused, refusals, ended, ended_by
+-- gives: id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text, failure text
+SELECT id, who, kind, action, partner, filter, reason, began, total, done, refused, refusals, ended, ended_by,
+    failure
 FROM insp.console_tasks($1);
 
 -- Console, the queue
@@ -150,14 +151,29 @@ FROM insp.console_tasks($1);
 SELECT insp.console_approve($1, $2);
 
 -- Console, the queue
--- takes: bigint, integer, integer, text
+-- takes: bigint, integer, bigint, text
 -- gives: console_batch_fail void
-SELECT insp.console_batch_fail($1, $2::integer, $3::integer, $4);
+SELECT insp.console_batch_fail($1, $2::integer, $3, $4);
 
 -- Console, the queue
 -- takes: bytea, text, text, jsonb, bigint, text
 -- gives: console_begin_task bigint
 SELECT insp.console_begin_task($1, $2, $3, $4::jsonb, $5, $6);
+
+-- Console, the queue
+-- takes: bytea, uuid, text, text, text
+-- gives: console_decide jsonb
+SELECT insp.console_decide($1, $2, $3, $4, $5);
+
+-- Console, the queue
+-- takes: bytea, bigint
+-- gives: console_end_person void
+SELECT insp.console_end_person($1, $2);
+
+-- Console, the queue
+-- takes: bytea, text, text
+-- gives: console_next uuid
+SELECT insp.console_next($1, $2, $3);
 
 -- Console, the queue
 -- takes: bytea, text, text, boolean, text
@@ -180,9 +196,14 @@ SELECT insp.console_release($1, $2);
 SELECT insp.console_set_limits($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb);
 
 -- Console, the queue
--- takes: bytea, text, text, text[]
+-- takes: bytea, text, text[]
 -- gives: console_sign_in void
-SELECT insp.console_sign_in($1, $2, $3, $4);
+SELECT insp.console_sign_in($1, $2, 'link', $3);
+
+-- Console, the queue
+-- takes: bytea, text, text[], text, text
+-- gives: console_sign_in void
+SELECT insp.console_sign_in($1, $2, 'oidc', $3, $4, $5);
 
 -- Console, the queue
 -- takes: bytea
@@ -190,9 +211,9 @@ SELECT insp.console_sign_in($1, $2, $3, $4);
 SELECT insp.console_sign_out($1);
 
 -- Console, the queue
--- takes: bigint, integer, integer
+-- takes: bigint, integer, bigint
 -- gives: console_step boolean
-SELECT insp.console_step($1, $2::integer, $3::integer);
+SELECT insp.console_step($1, $2::integer, $3);
 
 -- Console, the queue
 -- takes: bytea, bigint
@@ -249,14 +270,20 @@ FROM insp.console_queue($1);
 
 -- Console, the queue
 -- takes: bytea, uuid
--- gives: status integer, request jsonb, decided_at double precision, statuses integer[], bodies bytea[], kinds text[], ordinals integer[], document jsonb, sealed bytea, body bytea, partner_id integer, partner text, holder text, is_mine boolean, until double precision, notes jsonb, runs jsonb, second boolean, first_by text, first_decision text, first_label text, first_is_mine boolean
-SELECT status, request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, partner,
-    holder, is_mine, until, notes, runs, second, first_by, first_decision, first_label, first_is_mine
+-- gives: request jsonb, decided_at double precision, statuses integer[], bodies bytea[], kinds text[], ordinals integer[], document jsonb, sealed bytea, body bytea, partner_id integer, notes jsonb, runs jsonb
+SELECT request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, notes, runs
 FROM insp.console_case($1, $2);
 
 -- Console, the queue
+-- takes: bytea, uuid
+-- gives: status integer, partner text, workflow text, waits double precision, remains double precision, decision text, label text, because text[], holder text, is_mine boolean, until double precision, second boolean, first_by text, first_decision text, first_label text, first_is_mine boolean, decided_by text, confirmed text, decided_at double precision, final_decision text, final_label text
+SELECT status, partner, workflow, waits, remains, decision, label, because, holder, is_mine, until, second, first_by,
+    first_decision, first_label, first_is_mine, decided_by, confirmed, decided_at, final_decision, final_label
+FROM insp.console_state($1, $2);
+
+-- Console, the queue
 -- takes:
--- gives: task bigint, batch integer, attempt integer
+-- gives: task bigint, batch integer, attempt bigint
 SELECT task, batch, attempt FROM insp.console_batch_take();
 
 -- Console, the queue
@@ -496,7 +523,7 @@ SELECT wrapping_key, partners FROM insp.wrapped_partners();
 
 -- Gateway, the queue
 -- takes: bytea, bytea
--- gives: id uuid, partner text, partner_id integer, state text, is_mine boolean, request jsonb, return_url text, sealed bytea, parts text[], challenge text, fallback text, shows_result boolean, locale text, embed_origin text, expires_in integer, consent jsonb, policy_url text, policy_version text, purposes text[], tries jsonb, job uuid, job_status smallint
+-- gives: id uuid, partner text, partner_id integer, state text, is_mine boolean, request jsonb, return_url text, sealed bytea, parts text[], challenge text, fallback text, shows_result boolean, locale text, embed_origin text, expires_in integer, consent jsonb, policy_url text, policy_version text, purposes text[], tries jsonb, job uuid, job_status smallint, session_seconds integer
 SELECT * FROM insp.capture_find($1, $2);
 
 -- Gateway, the queue
@@ -520,9 +547,9 @@ SELECT * FROM insp.gateway_export($1, $2, $3, $4, $5);
 SELECT * FROM insp.gateway_jobs($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- Gateway, the queue
--- takes: bytea, bytea, text, text
+-- takes: bytea, bytea, text, text, bytea
 -- gives: attempt integer, advice jsonb
-SELECT attempt, advice FROM insp.capture_judge($1, $2, $3, $4);
+SELECT attempt, advice FROM insp.capture_judge($1, $2, $3, $4, $5);
 
 -- Gateway, the queue
 -- takes: bigint, bytea, uuid
@@ -581,9 +608,9 @@ SELECT id, status, repeated FROM insp.gateway_rerun($1, $2, $3, $4);
 SELECT insp.capture_challenge($1, $2);
 
 -- Gateway, the queue
--- takes: bytea, bytea, text, text
+-- takes: bytea, bytea, text, text, text[]
 -- gives: capture_open integer
-SELECT insp.capture_open($1, $2, $3, $4);
+SELECT insp.capture_open($1, $2, $3, $4, $5);
 
 -- Gateway, the queue
 -- takes: bytea, bytea

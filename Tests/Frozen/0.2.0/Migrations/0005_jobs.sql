@@ -300,6 +300,7 @@ GRANT SELECT ON insp.dead TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.review_wait (
     job_id bigint PRIMARY KEY,
+    partner_id integer NOT NULL,
     since timestamptz NOT NULL DEFAULT now(),
     decided_by text,
     decision text CHECK (decision IN ('PASSED', 'WARNING', 'REJECTED')),
@@ -308,8 +309,10 @@ CREATE TABLE insp.review_wait (
     CHECK (num_nulls(decided_by, decision, label, decided_at) IN (0, 4))
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
 CREATE INDEX review_wait_since ON insp.review_wait (since, job_id);
+CREATE INDEX review_wait_partner ON insp.review_wait (partner_id, since, job_id);
 COMMENT ON TABLE insp.review_wait IS 'Jobs at status 64: decided, and waiting for a review';
 COMMENT ON COLUMN insp.review_wait.job_id IS 'The job';
+COMMENT ON COLUMN insp.review_wait.partner_id IS 'Its partner: a reviewer''s cases are found by it';
 COMMENT ON COLUMN insp.review_wait.since IS 'Since when it waits';
 COMMENT ON COLUMN insp.review_wait.decided_by IS 'Who decided it first, where a second person must confirm (insp.partner.second_review); null: nobody yet';
 COMMENT ON COLUMN insp.review_wait.decision IS 'That decision, which only another person can confirm';

@@ -8,7 +8,8 @@ CREATE TABLE insp.challenge (
     issued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL,
     consumed_at timestamptz,
-    job_id bigint
+    job_id bigint,
+    capture_id uuid
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX challenge_expires ON insp.challenge (expires_at);
 COMMENT ON TABLE insp.challenge IS
@@ -21,5 +22,6 @@ COMMENT ON COLUMN insp.challenge.issued_at IS 'When it was issued';
 COMMENT ON COLUMN insp.challenge.expires_at IS 'A job that arrives later is refused';
 COMMENT ON COLUMN insp.challenge.consumed_at IS 'When a job used it; a second one is refused';
 COMMENT ON COLUMN insp.challenge.job_id IS 'The job that used it';
+COMMENT ON COLUMN insp.challenge.capture_id IS 'The capture link for which it was issued, whose job alone can use it; null: any job of the partner';
 GRANT SELECT (id, partner_id, issued_at, expires_at, consumed_at,
     job_id) ON insp.challenge TO insp_operator, insp_auditor;

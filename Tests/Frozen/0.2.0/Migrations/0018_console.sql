@@ -1,9 +1,28 @@
 -- The console: who is signed in, who reviews which case, and actions on many dead letters.
 
+CREATE TABLE insp.console_person (
+    id integer PRIMARY KEY,
+    issuer text NOT NULL CHECK (octet_length(issuer) BETWEEN 1 AND 1000),
+    subject text NOT NULL CHECK (octet_length(subject) BETWEEN 1 AND 255),
+    actor text NOT NULL CHECK (actor ~ '^console:[[:graph:]]{1,120}$'),
+    first_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (issuer, subject)
+);
+CREATE UNIQUE INDEX console_person_actor ON insp.console_person (lower(actor));
+COMMENT ON TABLE insp.console_person IS
+    'Persons who have signed in at the console. A provider may let them change their names: here each keeps the first one, and nobody else gets it';
+COMMENT ON COLUMN insp.console_person.id IS 'Internal number';
+COMMENT ON COLUMN insp.console_person.issuer IS 'The provider, as its ID tokens name it (iss); link: signed in by a link (inspectd console --local)';
+COMMENT ON COLUMN insp.console_person.subject IS 'The person, as the provider''s ID tokens name them (sub)';
+COMMENT ON COLUMN insp.console_person.actor IS
+    'The person in the record: console: and the provider''s name for them at the first sign-in, with ~ and the number here if somebody else had that name';
+COMMENT ON COLUMN insp.console_person.first_at IS 'First sign-in';
+GRANT SELECT ON insp.console_person TO insp_operator, insp_auditor;
+
 CREATE TABLE insp.console_session (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     token_sha256 bytea NOT NULL UNIQUE CHECK (length(token_sha256) = 32),
-    actor text NOT NULL CHECK (actor ~ '^console:[[:graph:]]{1,100}$'),
+    actor text NOT NULL,
     method text NOT NULL CHECK (method IN ('link', 'oidc')),
     created_at timestamptz NOT NULL DEFAULT now(),
     seen_at timestamptz NOT NULL DEFAULT now(),
@@ -14,7 +33,7 @@ COMMENT ON TABLE insp.console_session IS
     'Persons who are signed in at the console. The cookie is 256 random bits, of which this table has the SHA-256; each sign-in makes a new one';
 COMMENT ON COLUMN insp.console_session.id IS 'Internal number';
 COMMENT ON COLUMN insp.console_session.token_sha256 IS 'SHA-256 of the cookie''s value';
-COMMENT ON COLUMN insp.console_session.actor IS 'Who it is, as the record names the person: console: and the provider''s name for them';
+COMMENT ON COLUMN insp.console_session.actor IS 'Who it is (insp.console_person)';
 COMMENT ON COLUMN insp.console_session.method IS 'How the person signed in: link (inspectd console --local) or oidc (OpenID Connect)';
 COMMENT ON COLUMN insp.console_session.created_at IS 'When the person signed in';
 COMMENT ON COLUMN insp.console_session.seen_at IS 'Last call, to the minute; half an hour later the session ends';
@@ -71,9 +90,11 @@ CREATE TABLE insp.console_task (
     refused integer NOT NULL DEFAULT 0,
     refusals jsonb NOT NULL DEFAULT '{}',
     ended_at timestamptz,
-    ended_by text
+    ended_by text,
+    failure text CHECK (failure ~ '^[0-9A-Z]{5}$')
 );
 CREATE INDEX console_task_actor ON insp.console_task (actor, began_at);
+CREATE UNIQUE INDEX console_task_once ON insp.console_task (actor, before, kind, action, filter);
 CREATE INDEX console_task_ended ON insp.console_task (ended_at);
 COMMENT ON TABLE insp.console_task IS 'Actions on a whole selection of dead letters, jobs, callbacks or endpoints, which consoles work off in batches';
 COMMENT ON COLUMN insp.console_task.id IS 'Its number';
@@ -93,6 +114,7 @@ COMMENT ON COLUMN insp.console_task.refused IS 'How many it was not done to';
 COMMENT ON COLUMN insp.console_task.refusals IS 'Of these, how many for each error code or SQLSTATE; already: somebody was quicker';
 COMMENT ON COLUMN insp.console_task.ended_at IS 'When it ended';
 COMMENT ON COLUMN insp.console_task.ended_by IS 'Who stopped it; null: nobody';
+COMMENT ON COLUMN insp.console_task.failure IS 'SQLSTATE of a failure that would recur with every batch, which ended it; null: none';
 GRANT SELECT ON insp.console_task TO insp_operator, insp_auditor;
 
 -- A batch is one row, which goes in the transaction that does it: whatever dies between two batches, nothing is done twice or left out.
@@ -105,6 +127,7 @@ CREATE TABLE insp.console_batch (
     first bigint,
     last bigint,
     attempts smallint NOT NULL DEFAULT 0,
+    attempt bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     until timestamptz,
     failure text CHECK (failure ~ '^[0-9A-Z]{5}$'),
     freed bigint,
@@ -120,6 +143,8 @@ COMMENT ON COLUMN insp.console_batch.queue IS 'The queue in which the jobs waite
 COMMENT ON COLUMN insp.console_batch.first IS 'Their first place in it';
 COMMENT ON COLUMN insp.console_batch.last IS 'Their last place in it';
 COMMENT ON COLUMN insp.console_batch.attempts IS 'Attempts that were begun: one that failed, or whose console died, halves the batch';
+COMMENT ON COLUMN insp.console_batch.attempt IS
+    'Number of the last attempt, which only rises and is never another''s: what a console says of an earlier one has no effect';
 COMMENT ON COLUMN insp.console_batch.until IS 'Left alone until then, by other consoles than the one that has taken it';
 COMMENT ON COLUMN insp.console_batch.failure IS 'SQLSTATE of the last attempt''s failure; null: none, or unknown';
 COMMENT ON COLUMN insp.console_batch.freed IS 'Of an endpoint being enabled: callbacks freed up to now; null: it is not enabled yet';

@@ -20,11 +20,15 @@ CREATE TABLE insp.capture_session (
     embed_origin text,
     created_at timestamptz NOT NULL DEFAULT now(),
     expires_at timestamptz NOT NULL,
+    session_seconds integer NOT NULL,
     opened_at timestamptz,
     submitted_at timestamptz,
     consent jsonb,
     tries jsonb NOT NULL DEFAULT '{}',
+    judged bytea[] NOT NULL DEFAULT '{}',
+    repeats smallint NOT NULL DEFAULT 0,
     challenges smallint NOT NULL DEFAULT 0,
+    challenge_id uuid,
     job_id uuid
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE UNIQUE INDEX capture_session_key ON insp.capture_session (credential_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
@@ -53,12 +57,17 @@ COMMENT ON COLUMN insp.capture_session.shows_result IS 'Whether the page says ho
 COMMENT ON COLUMN insp.capture_session.locale IS 'The page''s language; null: the browser''s';
 COMMENT ON COLUMN insp.capture_session.embed_origin IS 'The origin whose pages may embed it; null: none';
 COMMENT ON COLUMN insp.capture_session.created_at IS 'When it was asked for';
-COMMENT ON COLUMN insp.capture_session.expires_at IS 'The link opens nothing from then on';
+COMMENT ON COLUMN insp.capture_session.expires_at IS 'The link opens nothing from then on. Until somebody begins: until when it can be begun';
+COMMENT ON COLUMN insp.capture_session.session_seconds IS 'How long it works from when the person begins';
 COMMENT ON COLUMN insp.capture_session.opened_at IS 'When the person consented and began';
 COMMENT ON COLUMN insp.capture_session.submitted_at IS 'When the job was accepted';
-COMMENT ON COLUMN insp.capture_session.consent IS 'The consent: the policy''s version and purposes, the version and language of the text, the time';
-COMMENT ON COLUMN insp.capture_session.tries IS 'How often each part was judged at once';
+COMMENT ON COLUMN insp.capture_session.consent IS 'The consent: the policy''s version and purposes, the version and language of the text, the time at which it arrived';
+COMMENT ON COLUMN insp.capture_session.tries IS 'How many images of each part were judged at once';
+COMMENT ON COLUMN insp.capture_session.judged IS
+    'Of each image that was judged, the SHA-256 of the link''s id, its part and its SHA-256: an image that comes again is the same try';
+COMMENT ON COLUMN insp.capture_session.repeats IS 'How many images came again';
 COMMENT ON COLUMN insp.capture_session.challenges IS 'How many challenges were issued';
+COMMENT ON COLUMN insp.capture_session.challenge_id IS 'The last challenge, the only one that its job can use; null: none was issued';
 COMMENT ON COLUMN insp.capture_session.job_id IS 'The job; null: none yet';
 GRANT SELECT (id, partner_id, credential_id, parts, challenge, fallback, shows_result, locale, embed_origin, created_at, expires_at,
     opened_at, submitted_at, tries, challenges, job_id) ON insp.capture_session TO insp_operator, insp_auditor;

@@ -112,12 +112,14 @@ COMMENT ON FUNCTION insp.approval_call(text, jsonb) IS 'The statement that a pro
 
 CREATE OR REPLACE FUNCTION insp.is_same_person(p_one text, p_other text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- Case differs between providers; the name at the console may be the login's with a domain.
+    -- Of two at the console, one name is one issuer and subject (insp.console_person). A login has no subject: there names count, and
+    -- the name at the console may be the login's with a domain, and with a number.
     SELECT lower(p_one) = lower(p_other) OR (p_one LIKE 'console:%') <> (p_other LIKE 'console:%')
-        AND split_part(lower(replace(p_one, 'console:', '')), '@', 1) = split_part(lower(replace(p_other, 'console:', '')), '@', 1)
+        AND split_part(regexp_replace(lower(replace(p_one, 'console:', '')), '~[0-9]+$', ''), '@', 1)
+            = split_part(regexp_replace(lower(replace(p_other, 'console:', '')), '~[0-9]+$', ''), '@', 1)
 $$;
 COMMENT ON FUNCTION insp.is_same_person(text, text) IS
-    'Whether two names in the record (a login, or console: and the name of who is signed in) may be one person''s; in doubt, yes';
+    'Whether two names in the record (a login, or console: and the name of who is signed in) may be one person''s: at the console by the provider''s issuer and subject, otherwise by the names, in doubt yes';
 
 CREATE OR REPLACE FUNCTION insp.is_proposer(p insp.proposal) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -39,7 +39,7 @@ CREATE OR REPLACE FUNCTION insp.capture_find(
     OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text,
     OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text,
     OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[],
-    OUT tries jsonb, OUT job uuid, OUT job_status smallint
+    OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -58,6 +58,7 @@ BEGIN
     locale := s.locale;
     embed_origin := s.embed_origin;
     expires_in := greatest(0, extract(epoch FROM s.expires_at - clock_timestamp()));
+    session_seconds := s.session_seconds;
     SELECT p.name, p.id, p.consent_policy_url, p.consent_policy_version, p.consent_purposes
     INTO partner, partner_id, policy_url, policy_version, purposes FROM insp.partner p WHERE p.id = s.partner_id;
     IF is_mine OR s.browser_sha256 IS NULL THEN
@@ -67,6 +68,10 @@ BEGIN
         return_url := s.return_url;
         sealed := s.sealed;
         consent := s.consent;
+        IF s.consent IS NOT NULL THEN
+            policy_version := s.consent ->> 'policyVersion';
+            purposes := ARRAY(SELECT jsonb_array_elements_text(s.consent -> 'purposes'));
+        END IF;
         tries := s.tries;
         job := s.job_id;
         -- A job that was removed has ended.
@@ -76,15 +81,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_find(bytea, bytea) IS
-    'What a link''s page must know: the state (new, open, submitted), whether this browser began, what to capture, and the policy to consent to. Only the browser that began learns of the return URL, the tries and the job';
+    'What a link''s page must know: the state (new, open, submitted), whether this browser began, what to capture, and the policy to consent to, or to which this browser''s person consented. Only the browser that began learns of the return URL, the tries and the job';
 GRANT EXECUTE ON FUNCTION insp.capture_find(bytea, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_open(
-    p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text DEFAULT NULL, p_text text DEFAULT NULL
+    p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text DEFAULT NULL, p_text text DEFAULT NULL,
+    p_purposes text[] DEFAULT NULL
 ) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
+    -- When the consent arrived, however long it waits below.
+    agreed_at constant timestamptz := clock_timestamp();
     s insp.capture_session;
     partner insp.partner;
 BEGIN
@@ -97,48 +105,62 @@ BEGIN
         -- The person agreed to what the page showed: if the policy has changed since, the page must show the new one.
         IF p_policy_version IS DISTINCT FROM partner.consent_policy_version THEN
             PERFORM insp.refuse('CONSENT_MISSING', 'policyVersion', insp.consent_hint(partner), 'policyVersion');
+        ELSIF p_purposes <> partner.consent_purposes THEN
+            PERFORM insp.refuse('CONSENT_MISSING', 'purposes', insp.consent_hint(partner), 'purposes');
         END IF;
-        UPDATE insp.capture_session x SET browser_sha256 = p_browser_sha256, opened_at = clock_timestamp(),
-            consent = insp.capture_consent(partner, clock_timestamp()) || jsonb_strip_nulls(jsonb_build_object('text', p_text))
+        UPDATE insp.capture_session x SET browser_sha256 = p_browser_sha256, opened_at = agreed_at,
+            expires_at = agreed_at + x.session_seconds * interval '1 second',
+            consent = insp.capture_consent(partner, agreed_at) || jsonb_strip_nulls(jsonb_build_object('text', p_text))
         WHERE x.id = s.id;
         PERFORM insp.record_access(s.credential_id, 'capture_open', 'capture', NULL, jsonb_build_object('capture', s.id));
     ELSIF s.browser_sha256 <> p_browser_sha256 THEN
         PERFORM insp.refuse('LINK_TAKEN');
     END IF;
-    RETURN greatest(0, extract(epoch FROM s.expires_at - clock_timestamp()))::integer;
+    RETURN (SELECT greatest(0, extract(epoch FROM x.expires_at - clock_timestamp()))::integer FROM insp.capture_session x WHERE x.id = s.id);
 END
 $$;
-COMMENT ON FUNCTION insp.capture_open(bytea, bytea, text, text) IS
-    'The person consents to the policy of this version, by the page''s text of this version and language, and begins: from now on the link serves this browser alone. The same again from the same browser changes nothing. Returns for how many seconds';
-GRANT EXECUTE ON FUNCTION insp.capture_open(bytea, bytea, text, text) TO insp_gateway;
+COMMENT ON FUNCTION insp.capture_open(bytea, bytea, text, text, text[]) IS
+    'The person consents to the policy of this version, and these purposes (null: not said), by the page''s text of this version and language, and begins: from now on the link serves this browser alone, for its session''s time. The same again from the same browser changes nothing. Returns for how many seconds';
+GRANT EXECUTE ON FUNCTION insp.capture_open(bytea, bytea, text, text, text[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_judge(
-    p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text DEFAULT 'en', OUT attempt integer, OUT advice jsonb
+    p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text DEFAULT 'en', p_image_sha256 bytea DEFAULT NULL,
+    OUT attempt integer, OUT advice jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     -- After that the person goes on with what there is.
     most constant integer := 3;
+    -- A lost answer costs no try; whoever sends one image for ever, gets no more.
+    most_repeats constant integer := 9;
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
+    mark constant bytea := sha256(convert_to(s.id::text || p_kind, 'UTF8') || p_image_sha256);
 BEGIN
     IF s.job_id IS NOT NULL THEN
         PERFORM insp.refuse('LINK_ENDED');
     END IF;
     PERFORM insp.require(p_kind = ANY (s.parts) AND p_kind IN ('FRONT', 'BACK', 'FACE'), left(p_kind, 40), NULL, 'PART_UNEXPECTED');
-    attempt := coalesce((s.tries ->> p_kind)::integer, 0) + 1;
-    IF attempt > most THEN
+    PERFORM insp.require(coalesce(length(p_image_sha256) = 32, true), 'image_sha256');
+    attempt := coalesce((s.tries ->> p_kind)::integer, 0);
+    IF mark = ANY (s.judged) AND s.repeats < most_repeats THEN
+        UPDATE insp.capture_session x SET repeats = x.repeats + 1 WHERE x.id = s.id;
+    ELSIF attempt >= most THEN
         attempt := NULL;
         RETURN;
+    ELSE
+        attempt := attempt + 1;
+        UPDATE insp.capture_session x SET tries = x.tries || jsonb_build_object(p_kind, attempt),
+            judged = x.judged || array_remove(ARRAY[mark], NULL)
+        WHERE x.id = s.id;
     END IF;
-    UPDATE insp.capture_session x SET tries = x.tries || jsonb_build_object(p_kind, attempt) WHERE x.id = s.id;
     advice := (SELECT jsonb_object_agg(r.code, r.advice) FROM insp.reasons(p_language) r);
     PERFORM insp.record_access(s.credential_id, 'usability', 'capture', NULL, jsonb_build_object('capture', s.id));
 END
 $$;
-COMMENT ON FUNCTION insp.capture_judge(bytea, bytea, text, text) IS
-    'Counts a try of a part that is judged at once; returns the how many-th it is, null: there were three; and the advice of insp.reasons';
-GRANT EXECUTE ON FUNCTION insp.capture_judge(bytea, bytea, text, text) TO insp_gateway;
+COMMENT ON FUNCTION insp.capture_judge(bytea, bytea, text, text, bytea) IS
+    'Counts a try of a part that is judged at once: an image, by its SHA-256, that was judged before is none, nine times in all. Returns how many there were, null: three, and this one would be another; and the advice of insp.reasons';
+GRANT EXECUTE ON FUNCTION insp.capture_judge(bytea, bytea, text, text, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_challenge(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -155,17 +177,21 @@ BEGIN
     ELSIF s.challenges >= most THEN
         PERFORM insp.refuse('CHALLENGE_INVALID', format('the link had %s', most));
     END IF;
-    UPDATE insp.capture_session x SET challenges = x.challenges + 1 WHERE x.id = s.id;
     -- The frames and the photos go over a phone's slow line, in one request.
     -- Phones in dim light take ten frames a second, and each colour needs some.
     made := insp.challenge_issue((SELECT p.name FROM insp.partner p WHERE p.id = s.partner_id), method => s.challenge,
         colour_ms => 500, lifetime => interval '2 minutes');
+    -- One at a time: whoever had several could answer the one that suits a recording.
+    UPDATE insp.challenge c SET expires_at = clock_timestamp() WHERE c.id = s.challenge_id AND c.consumed_at IS NULL;
+    UPDATE insp.challenge c SET capture_id = s.id WHERE c.id = (made ->> 'id')::uuid;
+    UPDATE insp.capture_session x SET challenges = x.challenges + 1, challenge_id = (made ->> 'id')::uuid WHERE x.id = s.id;
     PERFORM insp.record_access(s.credential_id, 'challenge', 'capture', NULL,
         jsonb_build_object('capture', s.id, 'challenge', made -> 'id'));
     RETURN made;
 END
 $$;
-COMMENT ON FUNCTION insp.capture_challenge(bytea, bytea) IS 'insp.challenge_issue for a link, which gets five at most';
+COMMENT ON FUNCTION insp.capture_challenge(bytea, bytea) IS
+    'insp.challenge_issue for a link, which gets five at most, one after the other: each ends the one before, and no other job can use it';
 GRANT EXECUTE ON FUNCTION insp.capture_challenge(bytea, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_payload(s insp.capture_session, p_payload jsonb, p_kinds text[]) RETURNS jsonb
@@ -194,11 +220,15 @@ BEGIN
         'the payload is not the link''s', NULL, 'PAYLOAD_INVALID');
     PERFORM insp.require(('FRAMES' = ANY (p_kinds)) = (p_payload ? 'challenge'), 'FRAMES or challenge', 'Frames answer a challenge.',
         'PART_MISSING', 'FRAMES');
+    IF p_payload ? 'challenge' AND NOT EXISTS (SELECT FROM insp.challenge c
+        WHERE c.id = s.challenge_id AND c.token_sha256 = sha256(convert_to(p_payload #>> '{challenge,token}', 'UTF8'))) THEN
+        PERFORM insp.refuse('CHALLENGE_INVALID', 'it is not the link''s last one', p_field => 'challenge.token');
+    END IF;
     RETURN insp.gateway_payload(s.partner_id, 'capture', p_payload);
 END
 $$;
 COMMENT ON FUNCTION insp.capture_payload(insp.capture_session, jsonb, text[]) IS
-    'The payload of a link''s job, if it is that of the session with a consent, a challenge and the parts that it asks for; who goes on without the person''s parts has a review, and must be allowed to';
+    'The payload of a link''s job, if it is that of the session with a consent, its last challenge and the parts that it asks for; who goes on without the person''s parts has a review, and must be allowed to';
 
 CREATE OR REPLACE FUNCTION insp.capture_try(
     p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]
@@ -208,7 +238,9 @@ DECLARE
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
 BEGIN
     IF s.job_id IS NULL THEN
+        PERFORM set_config('insp.capture', s.id::text, true);
         PERFORM insp.try_request(insp.capture_payload(s, p_payload, ARRAY(SELECT DISTINCT k FROM unnest(p_kinds) k)), p_kinds);
+        PERFORM set_config('insp.capture', '', true);
     END IF;
 END
 $$;
@@ -225,6 +257,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 #variable_conflict use_column
 DECLARE
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
+    payload jsonb;
 BEGIN
     IF s.job_id IS NOT NULL THEN
         -- The answer was lost, and the page sent everything again.
@@ -239,8 +272,13 @@ BEGIN
         PERFORM insp.refuse('KEY_MISSING', 'the gateway passes a request that is not sealed');
     END IF;
     -- In the transaction that ends the link: the job is neither lost nor accepted twice.
-    id := insp.enqueue_parts(insp.capture_payload(s, p_payload, ARRAY(SELECT DISTINCT k FROM unnest(p_kinds) k)), p_kinds, p_contents,
-        p_sealed, p_request_hmac, p_locations, p_digests, p_sizes);
+    payload := insp.capture_payload(s, p_payload, ARRAY(SELECT DISTINCT k FROM unnest(p_kinds) k));
+    -- For insp.check_consent, which reads what the person agreed to; whatever fails puts it back.
+    PERFORM set_config('insp.capture', s.id::text, true);
+    -- This job may use the link's challenge.
+    UPDATE insp.challenge c SET capture_id = NULL WHERE c.id = s.challenge_id AND payload ? 'challenge';
+    id := insp.enqueue_parts(payload, p_kinds, p_contents, p_sealed, p_request_hmac, p_locations, p_digests, p_sizes);
+    PERFORM set_config('insp.capture', '', true);
     repeated := false;
     UPDATE insp.capture_session x SET job_id = capture_submit.id, submitted_at = clock_timestamp(), request = NULL, consent = NULL
     WHERE x.id = s.id;

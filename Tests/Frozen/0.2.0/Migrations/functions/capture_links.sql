@@ -14,7 +14,8 @@ COMMENT ON FUNCTION insp.capture_parts(text, text, text) IS 'The parts that a pa
 CREATE OR REPLACE FUNCTION insp.check_capture_options(p jsonb) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    names constant text[] := ARRAY['challenge', 'fallback', 'showResult', 'locale', 'embedOrigin', 'returnUrl', 'lifetimeSeconds'];
+    names constant text[] := ARRAY['challenge', 'fallback', 'showResult', 'locale', 'embedOrigin', 'returnUrl', 'lifetimeSeconds',
+        'sessionSeconds'];
     name text;
     value jsonb;
 BEGIN
@@ -28,6 +29,10 @@ BEGIN
             -- As a text, because a cast of 1e400 fails.
             PERFORM insp.require(jsonb_typeof(value) = 'number' AND value::text ~ '^[0-9]{1,6}$'
                 AND (value::text)::integer BETWEEN 60 AND 86400, 'lifetimeSeconds', 'lifetimeSeconds is a whole number from 60 to 86400.',
+                'PAYLOAD_INVALID', name);
+        ELSIF name = 'sessionSeconds' THEN
+            PERFORM insp.require(jsonb_typeof(value) = 'number' AND value::text ~ '^[0-9]{1,6}$'
+                AND (value::text)::integer BETWEEN 300 AND 7200, 'sessionSeconds', 'sessionSeconds is a whole number from 300 to 7200.',
                 'PAYLOAD_INVALID', name);
         ELSE
             PERFORM insp.require(jsonb_typeof(value) = 'string', name || ' is not a string', NULL, 'PAYLOAD_INVALID', name);
@@ -101,7 +106,7 @@ BEGIN
     IF p_payload - keys <> '{}' THEN
         problem := (SELECT k FROM jsonb_object_keys(p_payload - keys) k ORDER BY k LIMIT 1);
         PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ' || left(quote_literal(problem), 40),
-            format('Keys are %s, challenge, fallback, showResult, locale, embedOrigin, returnUrl, lifetimeSeconds.',
+            format('Keys are %s, challenge, fallback, showResult, locale, embedOrigin, returnUrl, lifetimeSeconds, sessionSeconds.',
                 array_to_string(keys, ', ')), left(problem, 40));
     END IF;
     PERFORM insp.check_capture_options(p_options);
@@ -147,11 +152,12 @@ BEGIN
     repeated := made.id IS NOT NULL;
     IF NOT repeated THEN
         INSERT INTO insp.capture_session AS s (id, partner_id, credential_id, token_sha256, request, return_url, sealed, user_index,
-            idempotency_key, request_digest, parts, challenge, fallback, shows_result, locale, embed_origin, expires_at)
+            idempotency_key, request_digest, parts, challenge, fallback, shows_result, locale, embed_origin, expires_at, session_seconds)
         VALUES (p_id, number, p_credential, sha256(convert_to(token, 'UTF8')), p_payload, CASE WHEN p_sealed IS NULL THEN url END, p_sealed,
             insp.reference_index(p_payload ->> 'userReference'), p_idempotency, p_digest, parts, method, coalesce(p_options ->> 'fallback', 'none'),
             coalesce((p_options ->> 'showResult')::boolean, false), p_options ->> 'locale', p_options ->> 'embedOrigin',
-            now() + coalesce((p_options ->> 'lifetimeSeconds')::integer, 900) * interval '1 second')
+            now() + coalesce((p_options ->> 'lifetimeSeconds')::integer, 900) * interval '1 second',
+            coalesce((p_options ->> 'sessionSeconds')::integer, 1800))
         ON CONFLICT DO NOTHING RETURNING * INTO made;
         IF made.id IS NULL THEN
             -- Another call under the same key was faster.
@@ -166,5 +172,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_create(bigint, bytea, uuid, jsonb, jsonb, bytea, bytea, bytea) IS
-    'Makes a link for one job of a credential''s partner, and returns its token, which is not stored, until when it opens, and its id: p_id, or that of the link that was made before under the same digest p_idempotency of an idempotency key, which has a new token then; p_digest is that of the request. p_payload: as of insp.enqueue_parts, without challenge and consent; of a sealed request with pseudonyms, and p_sealed has what they stand for, and the return URL, of which p_options then has the origin. p_options: challenge (none, colour_flash, motion), fallback (none, review), showResult, locale, embedOrigin (one of the credential''s origins), returnUrl (on one of the partner''s hosts), lifetimeSeconds (900)';
+    'Makes a link for one job of a credential''s partner, and returns its token, which is not stored, until when it can be begun, and its id: p_id, or that of the link that was made before under the same digest p_idempotency of an idempotency key, which has a new token then; p_digest is that of the request. p_payload: as of insp.enqueue_parts, without challenge and consent; of a sealed request with pseudonyms, and p_sealed has what they stand for, and the return URL, of which p_options then has the origin. p_options: challenge (none, colour_flash, motion), fallback (none, review), showResult, locale, embedOrigin (one of the credential''s origins), returnUrl (on one of the partner''s hosts), lifetimeSeconds (900) until it is begun, sessionSeconds (1800) from then on';
 GRANT EXECUTE ON FUNCTION insp.capture_create(bigint, bytea, uuid, jsonb, jsonb, bytea, bytea, bytea) TO insp_gateway;

@@ -154,11 +154,11 @@ BEGIN
     -- Of two concurrent jobs the second waits for the first, and finds the challenge used, or free if the first was rolled
     -- back.
     UPDATE insp.challenge c SET consumed_at = clock_timestamp(), job_id = NEW.id
-    WHERE c.token_sha256 = digest AND c.partner_id = NEW.partner_id AND c.consumed_at IS NULL
+    WHERE c.token_sha256 = digest AND c.partner_id = NEW.partner_id AND c.consumed_at IS NULL AND c.capture_id IS NULL
     RETURNING * INTO used;
     IF NOT FOUND THEN
         SELECT * INTO used FROM insp.challenge c WHERE c.token_sha256 = digest AND c.partner_id = NEW.partner_id;
-        PERFORM insp.refuse(CASE WHEN NOT FOUND THEN 'CHALLENGE_INVALID'
+        PERFORM insp.refuse(CASE WHEN NOT FOUND OR used.capture_id IS NOT NULL THEN 'CHALLENGE_INVALID'
             WHEN used.expires_at < clock_timestamp() THEN 'CHALLENGE_EXPIRED' ELSE 'CHALLENGE_USED' END, p_field => 'challenge.token');
     ELSIF used.expires_at < clock_timestamp() THEN
         PERFORM insp.refuse('CHALLENGE_EXPIRED', p_field => 'challenge.token');
@@ -171,6 +171,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.consume_challenge() IS
-    'Uses up the challenge of a new job in the transaction that accepts the job, and puts its specification into the request';
+    'Uses up the challenge of a new job in the transaction that accepts the job, and puts its specification into the request. That of a capture link is no other job''s';
 CREATE OR REPLACE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW
     WHEN (NEW.request ? 'challenge' AND NEW.rerun_of IS NULL) EXECUTE FUNCTION insp.consume_challenge();

@@ -2,16 +2,50 @@
 -- person's cookie and check the person's roles again, for each partner: a console can do nothing for those who are not signed in.
 -- After: record
 
-CREATE OR REPLACE FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) RETURNS void
+CREATE OR REPLACE FUNCTION insp.console_person_named(p_issuer text, p_subject text, p_name text) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    who text;
+    number integer;
+BEGIN
+    SELECT p.actor INTO who FROM insp.console_person p WHERE (p.issuer, p.subject) = (p_issuer, p_subject);
+    IF FOUND THEN
+        RETURN who;
+    END IF;
+    -- The first sign-in: of two at once, the second one finds the first.
+    LOCK TABLE insp.console_person IN SHARE ROW EXCLUSIVE MODE;
+    SELECT p.actor INTO who FROM insp.console_person p WHERE (p.issuer, p.subject) = (p_issuer, p_subject);
+    IF FOUND THEN
+        RETURN who;
+    END IF;
+    SELECT coalesce(max(p.id), 0) + 1 INTO number FROM insp.console_person p;
+    -- A name that ends like one with a number gets a number of its own, so that it can be nobody else's.
+    who := 'console:' || p_name || CASE WHEN p_name ~ '~[0-9]+$'
+        OR EXISTS (SELECT FROM insp.console_person p WHERE lower(p.actor) = lower('console:' || p_name)) THEN '~' || number ELSE '' END;
+    INSERT INTO insp.console_person (id, issuer, subject, actor) VALUES (number, p_issuer, p_subject, who);
+    RETURN who;
+END
+$$;
+COMMENT ON FUNCTION insp.console_person_named(text, text, text) IS
+    'Who a provider''s person is in the record: since the first sign-in, whatever name the provider says later';
+
+CREATE OR REPLACE FUNCTION insp.console_sign_in(
+    p_token_sha256 bytea, p_name text, p_method text, p_grants text[], p_issuer text DEFAULT NULL, p_subject text DEFAULT NULL
+) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     number bigint;
-    who constant text := 'console:' || p_name;
+    who text;
 BEGIN
     PERFORM insp.require(p_name ~ '^[[:graph:]]{1,100}$', 'the name', 'A name has 1 to 100 visible characters and no space.');
     PERFORM insp.require(length(p_token_sha256) = 32, 'the digest', 'It is a SHA-256.');
     PERFORM insp.require(p_method IN ('link', 'oidc'), 'the method', 'A method is link or oidc.');
     PERFORM insp.require(coalesce(cardinality(p_grants) <= 1000, false), 'grants', 'There are at most 1000 grants.');
+    -- Only issuer and subject name a person for ever: OpenID Connect Core 1.0, section 5.7.
+    PERFORM insp.require(CASE p_method WHEN 'oidc' THEN octet_length(p_issuer) BETWEEN 1 AND 1000
+            AND octet_length(p_subject) BETWEEN 1 AND 255
+        ELSE num_nonnulls(p_issuer, p_subject) = 0 END, 'issuer and subject', 'A person of a provider has both, one with a link neither.');
+    who := insp.console_person_named(coalesce(p_issuer, 'link'), coalesce(p_subject, p_name), p_name);
     DELETE FROM insp.console_session s WHERE s.expires_at < now() - interval '1 day';
     INSERT INTO insp.console_session AS s (token_sha256, actor, method, expires_at)
     VALUES (p_token_sha256, who, p_method, now() + interval '10 hours') ON CONFLICT DO NOTHING RETURNING s.id INTO number;
@@ -28,15 +62,16 @@ BEGIN
             'A role is reviewer, operator or auditor, a colon, and a partner or *.');
     END IF;
     INSERT INTO insp.record (chain, actor, action, subject, detail)
-    SELECT 'operator', who, 'console_sign_in', 'console', jsonb_build_object('method', p_method, 'grants', jsonb_agg(
+    SELECT 'operator', who, 'console_sign_in', 'console', jsonb_strip_nulls(jsonb_build_object('method', p_method, 'issuer', p_issuer,
+        'subject', p_subject, 'name', CASE WHEN who <> 'console:' || p_name THEN p_name END)) || jsonb_build_object('grants', jsonb_agg(
         g.role || ':' || coalesce((SELECT p.name FROM insp.partner p WHERE p.id = g.partner_id), '*')
         ORDER BY g.role, g.partner_id))
     FROM insp.console_grant g WHERE g.session_id = number;
 END
 $$;
-COMMENT ON FUNCTION insp.console_sign_in(bytea, text, text, text[]) IS
-    'Begins a person''s session of at most ten hours: the SHA-256 of its cookie, the name, how the person signed in (link or oidc), and grants such as reviewer:bank or auditor:*. Refused as SCOPE_MISSING if none of them is known. Recorded';
-GRANT EXECUTE ON FUNCTION insp.console_sign_in(bytea, text, text, text[]) TO insp_console;
+COMMENT ON FUNCTION insp.console_sign_in(bytea, text, text, text[], text, text) IS
+    'Begins a person''s session of at most ten hours: the SHA-256 of its cookie, the name, how the person signed in (link or oidc), grants such as reviewer:bank or auditor:*, and of a provider its issuer and the person''s subject, which say who it is whatever the name is now. Refused as SCOPE_MISSING if no grant is known. Recorded';
+GRANT EXECUTE ON FUNCTION insp.console_sign_in(bytea, text, text, text[], text, text) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_sign_out(p_token_sha256 bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -55,6 +90,33 @@ END
 $$;
 COMMENT ON FUNCTION insp.console_sign_out(bytea) IS 'Ends a session, and releases the person''s cases with the last one. Recorded';
 GRANT EXECUTE ON FUNCTION insp.console_sign_out(bytea) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_end_sessions(person text) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+#variable_conflict use_column
+DECLARE
+    who text;
+    ended integer;
+    released integer;
+BEGIN
+    SELECT p.actor INTO who FROM insp.console_person p
+    WHERE lower(p.actor) = lower('console:' || regexp_replace(console_end_sessions.person, '^console:', ''));
+    PERFORM insp.require(who IS NOT NULL, 'person', 'insp.console_person lists who has signed in, by their names in the record.');
+    DELETE FROM insp.console_session s WHERE s.actor = who;
+    GET DIAGNOSTICS ended = ROW_COUNT;
+    DELETE FROM insp.case_lease l WHERE l.actor = who;
+    GET DIAGNOSTICS released = ROW_COUNT;
+    PERFORM insp.record('console_end_sessions', 'console',
+        jsonb_build_object('person', substr(who, 9), 'sessions', ended, 'cases', released));
+    RETURN ended;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM insp.refuse('ROW_LOCKED');
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.console_end_sessions(text) IS
+    'Ends all sessions of a person at the console, such as ann, and releases the person''s cases; returns how many sessions. Who must not come back is first disabled at the provider. Recorded';
+GRANT EXECUTE ON FUNCTION insp.console_end_sessions(text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.console_who(
     p_token_sha256 bytea, p_roles text[], OUT actor text, OUT partners integer[], OUT is_all boolean

@@ -97,14 +97,14 @@ BEGIN
         ended_at = coalesce(x.ended_at, CASE WHEN NOT EXISTS (
             SELECT FROM insp.console_batch y WHERE y.task_id = x.id) THEN clock_timestamp() END)
     WHERE x.id = p_task RETURNING x.* INTO t;
-    IF t.ended_at IS NOT NULL AND t.ended_by IS NULL THEN
+    IF t.ended_at IS NOT NULL AND t.ended_by IS NULL AND t.failure IS NULL THEN
         PERFORM insp.record('console_task_end', 'task ' || t.id, jsonb_build_object('done', t.done, 'refused', t.refusals));
     END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.console_tally(bigint, integer, jsonb) IS 'Adds to a task''s counts, and ends it with its last batch, on record';
 
-CREATE OR REPLACE FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt integer)
+CREATE OR REPLACE FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '200ms' AS $$
 DECLARE
     b insp.console_batch;
@@ -138,10 +138,10 @@ BEGIN
     END LOOP;
     task := b.task_id;
     batch := b.number;
-    attempt := b.attempts + 1;
     -- Until the attempt begins, and holds the row.
-    UPDATE insp.console_batch x SET attempts = attempt, until = clock_timestamp() + interval '15 seconds', failure = NULL
-    WHERE (x.task_id, x.number) = (task, batch);
+    UPDATE insp.console_batch x
+    SET attempts = b.attempts + 1, attempt = DEFAULT, until = clock_timestamp() + interval '15 seconds', failure = NULL
+    WHERE (x.task_id, x.number) = (task, batch) RETURNING x.attempt INTO attempt;
 EXCEPTION WHEN lock_not_available THEN
     -- The task''s row: another console ends a batch of it.
     task := NULL;
@@ -150,10 +150,10 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.console_batch_take() IS
-    'Takes a batch of an open task and counts the attempt, to be committed before insp.console_step makes it; null: there is none that another console does not have. One whose last attempt failed is halved; an object that failed three times alone is refused with the failure''s SQLSTATE';
+    'Takes a batch of an open task, counts the attempt and numbers it anew, to be committed before insp.console_step makes it; null: there is none that another console does not have. One whose last attempt failed is halved; an object that failed three times alone is refused with the failure''s SQLSTATE';
 GRANT EXECUTE ON FUNCTION insp.console_batch_take() TO insp_console;
 
-CREATE OR REPLACE FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt integer) RETURNS boolean
+CREATE OR REPLACE FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '200ms' AS $$
 DECLARE
     b insp.console_batch;
@@ -163,7 +163,7 @@ DECLARE
     code text;
     rest bigint[] := '{}'::bigint[];
 BEGIN
-    SELECT * INTO b FROM insp.console_batch x WHERE x.task_id = p_task AND x.number = p_batch AND x.attempts = p_attempt
+    SELECT * INTO b FROM insp.console_batch x WHERE x.task_id = p_task AND x.number = p_batch AND x.attempt = p_attempt
     FOR UPDATE SKIP LOCKED;
     SELECT * INTO t FROM insp.console_task x WHERE x.id = b.task_id AND x.ended_at IS NULL;
     IF NOT FOUND THEN
@@ -208,7 +208,7 @@ BEGIN
         END IF;
     END;
     IF rest <> '{}' THEN
-        UPDATE insp.console_batch x SET targets = rest, attempts = 0, until = NULL, freed = b.freed, reached = b.reached
+        UPDATE insp.console_batch x SET targets = rest, attempts = 0, attempt = DEFAULT, until = NULL, freed = b.freed, reached = b.reached
         WHERE (x.task_id, x.number) = (b.task_id, b.number);
     ELSE
         DELETE FROM insp.console_batch x WHERE (x.task_id, x.number) = (b.task_id, b.number);
@@ -218,22 +218,38 @@ BEGIN
     RETURN true;
 END
 $$;
-COMMENT ON FUNCTION insp.console_step(bigint, integer, integer) IS
+COMMENT ON FUNCTION insp.console_step(bigint, integer, bigint) IS
     'Makes an attempt at a batch, for who began the task: what is committed is done once. False: the task was stopped, or another console has the batch. What no time is left for stays in it';
-GRANT EXECUTE ON FUNCTION insp.console_step(bigint, integer, integer) TO insp_console;
+GRANT EXECUTE ON FUNCTION insp.console_step(bigint, integer, bigint) TO insp_console;
 
-CREATE OR REPLACE FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt integer, p_state text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '200ms' AS $$
+CREATE OR REPLACE FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt bigint, p_state text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
-    -- The batch''s own fault may also be that it takes too long or too much memory, or deadlocks with others.
-    is_own constant boolean := NOT insp.is_passing(p_state) OR p_state IN ('57014', '55P03', '40001', '40P01', '53200', 'XX000');
+    -- A row''s own fault never comes here: insp.console_step refuses that row. What is left would recur with every batch: a missing
+    -- right or function (42), and whatever else does not pass.
+    is_permanent constant boolean := NOT insp.is_passing(p_state) OR left(p_state, 2) = '42';
+    -- A batch may also take too long or too much memory, or deadlock with others.
+    is_own constant boolean := p_state IN ('57014', '55P03', '40001', '40P01', '53200', 'XX000');
+    t insp.console_task;
 BEGIN
-    UPDATE insp.console_batch x SET failure = p_state, attempts = x.attempts - CASE WHEN is_own THEN 0 ELSE 1 END,
+    UPDATE insp.console_batch x SET failure = p_state, attempts = x.attempts - CASE WHEN is_own THEN 0 ELSE 1 END, attempt = DEFAULT,
         until = CASE WHEN NOT is_own THEN clock_timestamp() + interval '5 seconds' END
     WHERE x.ctid = ANY (ARRAY(SELECT y.ctid FROM insp.console_batch y
-        WHERE y.task_id = p_task AND y.number = p_batch AND y.attempts = p_attempt FOR UPDATE SKIP LOCKED));
+        WHERE y.task_id = p_task AND y.number = p_batch AND y.attempt = p_attempt FOR UPDATE SKIP LOCKED));
+    IF NOT FOUND OR NOT is_permanent THEN
+        RETURN;
+    END IF;
+    UPDATE insp.console_task x SET ended_at = clock_timestamp(), failure = p_state
+    WHERE x.id = p_task AND x.ended_at IS NULL RETURNING x.* INTO t;
+    IF FOUND THEN
+        PERFORM insp.console_drop_batches(p_task);
+        PERFORM insp.console_begin(t.actor);
+        PERFORM insp.record('console_task_end', 'task ' || p_task,
+            jsonb_build_object('done', t.done, 'refused', t.refusals, 'failure', p_state));
+        PERFORM insp.console_end();
+    END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.console_batch_fail(bigint, integer, integer, text) IS
-    'Puts a batch back whose attempt failed with an SQLSTATE. A fault that is the server''s does not count as one of the batch, which is tried again in 5 seconds';
-GRANT EXECUTE ON FUNCTION insp.console_batch_fail(bigint, integer, integer, text) TO insp_console;
+COMMENT ON FUNCTION insp.console_batch_fail(bigint, integer, bigint, text) IS
+    'Puts a batch back whose attempt failed with an SQLSTATE. A fault that is the server''s does not count as one of the batch, which is tried again in 5 seconds; one that would recur with every batch ends the task, on record. Without effect if the attempt is not the batch''s last one';
+GRANT EXECUTE ON FUNCTION insp.console_batch_fail(bigint, integer, bigint, text) TO insp_console;

@@ -1,83 +1,6 @@
--- Cases at the console: jobs that wait for a review. Who reviews takes a case first; a lease keeps it for one person at a time.
+-- A case at the console: a job that waits for a review. Who reviews takes it first; a lease keeps it for one person at a time, who alone
+-- sees the person inspected. The others see how far it is.
 -- After: record
-
-CREATE OR REPLACE FUNCTION insp.console_cases(
-    p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL, p_minutes integer DEFAULT 0,
-    p_after_since bigint DEFAULT NULL, p_after uuid DEFAULT NULL, p_limit integer DEFAULT 50
-) RETURNS TABLE (id uuid, partner text, workflow text, decision text, waits double precision, remains double precision,
-    because text[], holder text, is_mine boolean, since bigint, first_by text, may_take boolean)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-#variable_conflict use_column
-DECLARE
-    w record;
-    one record;
-    -- Cases that one call looks at, whatever the filters leave of them.
-    scanned constant integer := 500;
-    seen integer := 0;
-    listed integer := 0;
-    from_since timestamptz := '-infinity'::timestamptz;
-    from_job bigint := 0;
-    last_id uuid;
-    last_since bigint;
-BEGIN
-    SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
-    PERFORM insp.require(p_limit BETWEEN 1 AND 200 AND p_minutes BETWEEN 0 AND 1000000, 'limit or minutes',
-        'limit is 1 to 200, minutes 0 to 1,000,000.');
-    PERFORM insp.require(coalesce(p_after_since, 0) BETWEEN 0 AND 253402300799000000, 'after', 'Begin again without after.');
-    IF p_after IS NOT NULL THEN
-        SELECT j.id INTO from_job FROM insp.job j WHERE j.public_id = p_after;
-        from_since := 'epoch'::timestamptz + p_after_since * interval '1 microsecond';
-        PERFORM insp.require(from_job IS NOT NULL AND from_since IS NOT NULL, 'after', 'Begin again without after.');
-    END IF;
-    FOR one IN
-        SELECT j.public_id, a.name, j.workflow, j.partner_id, j.expires_at, x.since, s.summary, l.actor, l.until,
-            x.decided_by
-        FROM (SELECT r.job_id, r.since, r.decided_by FROM insp.review_wait r
-                WHERE (r.since, r.job_id) > (from_since, from_job) AND r.since <= now() - p_minutes * interval '1 minute'
-                ORDER BY r.since, r.job_id LIMIT scanned + 1) x
-            JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.status = 64
-            JOIN insp.partner a ON a.id = j.partner_id
-            LEFT JOIN insp.step s ON s.job_id = j.id AND s.status = 64
-            LEFT JOIN insp.case_lease l ON l.job_id = j.id AND l.until > now()
-        ORDER BY x.since, x.job_id
-    LOOP
-        IF listed = p_limit OR seen = scanned THEN
-            -- There may be more, after the last one that was looked at.
-            id := last_id;
-            since := last_since;
-            partner := NULL;
-            RETURN NEXT;
-            EXIT;
-        END IF;
-        id := one.public_id;
-        since := (extract(epoch FROM one.since) * 1000000)::bigint;
-        last_id := id;
-        last_since := since;
-        seen := seen + 1;
-        because := ARRAY(SELECT DISTINCT e ->> 'label' FROM jsonb_array_elements(
-            CASE jsonb_typeof(one.summary -> 'labels') WHEN 'array' THEN one.summary -> 'labels' ELSE '[]' END) e
-            WHERE e ->> 'label' IS NOT NULL ORDER BY 1);
-        -- A case may have no reason: NULL <> ALL ('{}') is true.
-        CONTINUE WHEN NOT (w.is_all OR one.partner_id = ANY (w.partners)) OR one.name <> p_partner
-            OR (p_reason IS NOT NULL AND p_reason <> ALL (because));
-        listed := listed + 1;
-        partner := one.name;
-        workflow := one.workflow;
-        decision := one.summary #>> '{decision,type}';
-        waits := extract(epoch FROM now() - one.since);
-        remains := extract(epoch FROM one.expires_at - now());
-        holder := substr(one.actor, 9);
-        is_mine := coalesce(one.actor = w.actor, false);
-        first_by := substr(one.decided_by, 1 + CASE WHEN one.decided_by LIKE 'console:%' THEN 8 ELSE 0 END);
-        may_take := (one.actor IS NULL OR is_mine) AND NOT coalesce(insp.is_same_person(one.decided_by, w.actor), false);
-        RETURN NEXT;
-    END LOOP;
-END
-$$;
-COMMENT ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) IS
-    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. first_by: who decided it first, where a second person must confirm. may_take: nobody else has it, and it was not the caller who decided it. A last row without a partner is the one after which to continue: each call looks at 500 cases at most';
-GRANT EXECUTE ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) RETURNS timestamptz
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -99,7 +22,7 @@ BEGIN
     WHERE l.actor = EXCLUDED.actor OR l.until <= now()
     RETURNING l.until INTO ends;
     IF ends IS NULL THEN
-        PERFORM insp.refuse('CASE_TAKEN', 'somebody else has it');
+        PERFORM insp.refuse('CASE_TAKEN', 'somebody else has it', 'Take another one, or wait: a person has a case for 15 minutes at a time.');
     END IF;
     PERFORM insp.console_begin(c.actor);
     PERFORM insp.record('console_take', p_id::text);
@@ -130,11 +53,72 @@ $$;
 COMMENT ON FUNCTION insp.console_release(bytea, uuid) IS 'Gives a case back; false: it was not the caller''s. Recorded';
 GRANT EXECUTE ON FUNCTION insp.console_release(bytea, uuid) TO insp_console;
 
+CREATE OR REPLACE FUNCTION insp.console_state(
+    p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits double precision,
+    OUT remains double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean,
+    OUT until double precision, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text,
+    OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at double precision, OUT final_decision text,
+    OUT final_label text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    c record;
+    j insp.job;
+    held insp.step;
+BEGIN
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
+    j := c.job;
+    SELECT * INTO held FROM insp.step s WHERE s.job_id = j.id AND s.status = 64;
+    -- Jobs that nobody was asked about are none of a reviewer's business.
+    IF j.status < 64 OR held.job_id IS NULL AND j.status <> 64 THEN
+        PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || j.status);
+    ELSIF j.request IS NULL OR held.summary #>> '{decision,type}' IS NULL THEN
+        PERFORM insp.refuse('RESULT_PURGED');
+    END IF;
+    status := j.status;
+    workflow := j.workflow;
+    decision := held.summary #>> '{decision,type}';
+    label := held.summary #>> '{decision,details,label}';
+    because := insp.case_reasons(held.summary);
+    waits := extract(epoch FROM now() - held.stored_at);
+    SELECT p.name, p.second_review INTO partner, second FROM insp.partner p WHERE p.id = j.partner_id;
+    IF status = 64 THEN
+        remains := extract(epoch FROM j.expires_at - now());
+        UPDATE insp.case_lease l SET until = now() + interval '15 minutes'
+        WHERE l.job_id = j.id AND l.actor = c.actor AND l.until > now();
+        SELECT substr(l.actor, 9), l.actor = c.actor, extract(epoch FROM l.until) INTO holder, is_mine, until
+        FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now();
+        SELECT substr(w.decided_by, 1 + CASE WHEN w.decided_by LIKE 'console:%' THEN 8 ELSE 0 END), w.decision, w.label,
+            coalesce(insp.is_same_person(w.decided_by, c.actor), false)
+        INTO first_by, first_decision, first_label, first_is_mine FROM insp.review_wait w WHERE w.job_id = j.id;
+    ELSE
+        decided_at := extract(epoch FROM j.completed_at);
+        SELECT s.summary #>> '{review,decision}', s.summary #>> '{review,label}' INTO final_decision, final_label
+        FROM insp.step s WHERE s.job_id = j.id AND s.status = j.status;
+        SELECT substr(r.actor, 1 + CASE WHEN r.actor LIKE 'console:%' THEN 8 ELSE 0 END),
+            substr(r.detail ->> 'confirms', 1 + CASE WHEN r.detail ->> 'confirms' LIKE 'console:%' THEN 8 ELSE 0 END)
+        INTO decided_by, confirmed
+        -- <> matches the index by subject, and no other.
+        FROM insp.record r WHERE r.chain <> 'access' AND r.subject = j.public_id::text AND r.action = 'review'
+        ORDER BY r.id DESC LIMIT 1;
+    END IF;
+    is_mine := coalesce(is_mine, false);
+    IF NOT is_mine THEN
+        INSERT INTO insp.record (chain, actor, action, subject, purpose)
+        VALUES ('access', c.actor, 'case', j.public_id::text, 'review');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.console_state(bytea, uuid) IS
+    'How far a case is, for every reviewer of its partner, and nothing of the person inspected: what was proposed and why (labels), how long it waits, who has it, who decided it first where a second person must confirm (second), and afterwards who decided what and when, and whose decision that confirmed. Prolongs the caller''s lease. Recorded with the purpose review, unless the caller has the case: insp.console_case records that look';
+GRANT EXECUTE ON FUNCTION insp.console_state(bytea, uuid) TO insp_console;
+
 CREATE OR REPLACE FUNCTION insp.console_case(
-    p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[],
+    p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[],
     OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea,
-    OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb,
-    OUT runs jsonb, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean
+    OUT partner_id integer, OUT notes jsonb, OUT runs jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -147,14 +131,19 @@ DECLARE
 BEGIN
     SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     j := c.job;
-    SELECT * INTO decided FROM insp.step s WHERE s.job_id = j.id AND s.status = 64;
-    -- Jobs that nobody was asked about are none of a reviewer's business.
-    IF j.status < 64 OR decided.job_id IS NULL AND j.status <> 64 THEN
+    IF j.status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || j.status);
-    ELSIF j.request IS NULL OR decided.summary -> 'decision' IS NULL THEN
+    END IF;
+    -- The lease is the grant, as for images.
+    UPDATE insp.case_lease l SET until = now() + interval '15 minutes'
+    WHERE l.job_id = j.id AND l.actor = c.actor AND l.until > now();
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('CASE_TAKEN');
+    END IF;
+    SELECT * INTO decided FROM insp.step s WHERE s.job_id = j.id AND s.status = 64;
+    IF j.request IS NULL OR decided.summary #>> '{decision,type}' IS NULL THEN
         PERFORM insp.refuse('RESULT_PURGED');
     END IF;
-    status := j.status;
     said := CASE WHEN j.key_id IS NULL THEN insp.readable_personal(j.personal) END;
     document := insp.step_document(decided) || insp.result_frame(j) || jsonb_strip_nulls(jsonb_build_object(
         'customerInternalReference', said -> 'customerInternalReference', 'userReference', said -> 'userReference'));
@@ -163,23 +152,11 @@ BEGIN
     request := j.request;
     decided_at := extract(epoch FROM decided.stored_at);
     partner_id := j.partner_id;
-    partner := (SELECT p.name FROM insp.partner p WHERE p.id = j.partner_id);
     SELECT coalesce(array_agg(s.status ORDER BY s.status), '{}'), coalesce(array_agg(s.body ORDER BY s.status), '{}')
     INTO statuses, bodies FROM insp.step s WHERE s.job_id = j.id AND s.status IN (4, 8, 16, 32) AND s.body IS NOT NULL;
     SELECT coalesce(array_agg(p.kind ORDER BY p.kind, p.ordinal), '{}'),
         coalesce(array_agg(p.ordinal ORDER BY p.kind, p.ordinal), '{}')
     INTO kinds, ordinals FROM insp.part p WHERE p.job_id = j.id;
-    IF status = 64 THEN
-        UPDATE insp.case_lease l SET until = now() + interval '15 minutes'
-        WHERE l.job_id = j.id AND l.actor = c.actor AND l.until > now();
-        SELECT substr(l.actor, 9), l.actor = c.actor, extract(epoch FROM l.until) INTO holder, is_mine, until
-        FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now();
-    END IF;
-    is_mine := coalesce(is_mine, false);
-    second := (SELECT p.second_review FROM insp.partner p WHERE p.id = j.partner_id);
-    SELECT substr(w.decided_by, 1 + CASE WHEN w.decided_by LIKE 'console:%' THEN 8 ELSE 0 END), w.decision, w.label,
-        coalesce(insp.is_same_person(w.decided_by, c.actor), false)
-    INTO first_by, first_decision, first_label, first_is_mine FROM insp.review_wait w WHERE w.job_id = j.id;
     SELECT coalesce(jsonb_agg(jsonb_build_object('at', insp.iso_time(r.at), 'who', r.actor, 'action', r.action,
         'note', r.words -> 'note') ORDER BY r.id), '[]') INTO notes
     -- <> matches the index by subject, and no other.
@@ -197,7 +174,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_case(bytea, uuid) IS
-    'A case as its page shows it: the request, the results of its stages and the decision that waits or waited, as they are stored, its parts, notes, who has it, who decided it first where a second person must confirm (second), and all runs of the job. Prolongs the caller''s lease. Each call is recorded with the purpose review';
+    'A case as its page shows it to the person who has taken it: the request, the results of its stages and the decision that waits, as they are stored, its parts, notes, and all runs of the job; CASE_TAKEN for anybody else, REVIEW_NOT_DUE once it is decided. Prolongs the lease. Each call is recorded with the purpose review';
 GRANT EXECUTE ON FUNCTION insp.console_case(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_part(
@@ -264,18 +241,23 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     c record;
     entry jsonb;
+    is_over boolean;
 BEGIN
     SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     IF (c.job).status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
     END IF;
     PERFORM insp.require(coalesce(length(p_note), 0) <= 10000, 'the note', 'A note has at most 10,000 characters, sealed.');
-    -- Locked, so that nobody takes the case between this look and the decision.
-    PERFORM FROM insp.case_lease l WHERE l.job_id = (c.job).id AND l.actor = c.actor AND l.until > now() FOR UPDATE;
+    -- Locked, so that nobody takes the case between this look and the decision. Who typed for longer than the lease has it still,
+    -- unless somebody took it since.
+    SELECT l.until <= now() INTO is_over FROM insp.case_lease l WHERE l.job_id = (c.job).id AND l.actor = c.actor FOR UPDATE;
     IF NOT FOUND THEN
-        PERFORM insp.refuse('CASE_TAKEN');
+        PERFORM insp.refuse('CASE_TAKEN', 'you do not have it', 'Take the case first, look at it, then decide.');
     END IF;
     PERFORM insp.console_begin(c.actor);
+    IF is_over THEN
+        PERFORM insp.record('console_take', p_id::text);
+    END IF;
     entry := insp.review(p_id, p_decision, p_label, p_note);
     PERFORM insp.console_end();
     DELETE FROM insp.case_lease l WHERE l.job_id = (c.job).id;
@@ -283,5 +265,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_decide(bytea, uuid, text, text, text) IS
-    'insp.review by the person who has taken the case; CASE_TAKEN for anybody else. The record names the person. isConfirmed false: a second person must confirm';
+    'insp.review by the person who has taken the case, or was the last to have it; CASE_TAKEN for anybody else. The record names the person. isConfirmed false: a second person must confirm';
 GRANT EXECUTE ON FUNCTION insp.console_decide(bytea, uuid, text, text, text) TO insp_console;

@@ -70,16 +70,23 @@ BEGIN
     ), rights AS MATERIALIZED (
         SELECT g.session_id, g.role, g.partner_id FROM (SELECT DISTINCT p.session FROM pages p) x
             JOIN insp.console_grant g ON g.session_id = x.session
+    ), listed AS MATERIALIZED (
+        -- Partners whose cases an open list shows; null: everybody's.
+        SELECT DISTINCT r.partner_id FROM rights r JOIN pages p ON p.session = r.session_id
+        WHERE r.role = 'reviewer' AND p.subject = 'cases'
     ), oldest AS MATERIALIZED (
-        SELECT j.partner_id, md5(jsonb_agg(jsonb_build_array(w.job_id, w.decided_at, l.actor) ORDER BY w.job_id)::text) AS stamp
-        FROM (SELECT * FROM insp.review_wait x WHERE EXISTS (SELECT FROM pages p WHERE p.subject = 'cases')
-                ORDER BY x.since, x.job_id LIMIT 1000) w
-            JOIN insp.job j ON j.id = ANY (ARRAY[w.job_id])
-            LEFT JOIN insp.case_lease l ON l.job_id = w.job_id AND l.until > now()
-        GROUP BY j.partner_id
+        -- By partner, so that those of others tell nothing and hide nothing; as many as a page of insp.console_cases may have.
+        SELECT d.partner_id, md5(jsonb_agg(jsonb_build_array(x.job_id, x.decided_at, l.actor) ORDER BY x.job_id)::text) AS stamp
+        FROM listed d CROSS JOIN LATERAL (
+                (SELECT y.job_id, y.decided_at FROM insp.review_wait y WHERE d.partner_id IS NULL ORDER BY y.since, y.job_id LIMIT 1000)
+                UNION ALL
+                (SELECT y.job_id, y.decided_at FROM insp.review_wait y WHERE y.partner_id = d.partner_id
+                ORDER BY y.since, y.job_id LIMIT 200)) x
+            LEFT JOIN insp.case_lease l ON l.job_id = x.job_id AND l.until > now()
+        GROUP BY d.partner_id
     ), lists AS MATERIALIZED (
-        SELECT r.session_id, md5(coalesce(string_agg(DISTINCT o.partner_id || ' ' || o.stamp, ','), '')) AS stamp
-        FROM rights r LEFT JOIN oldest o ON r.partner_id IS NULL OR o.partner_id = r.partner_id
+        SELECT r.session_id, md5(coalesce(string_agg(DISTINCT coalesce(o.partner_id::text, '*') || ' ' || o.stamp, ','), '')) AS stamp
+        FROM rights r LEFT JOIN oldest o ON o.partner_id IS NOT DISTINCT FROM r.partner_id
         WHERE r.role = 'reviewer' GROUP BY r.session_id
     ), cases AS MATERIALIZED (
         SELECT j.public_id::text AS subject, j.partner_id, md5(jsonb_build_array(j.status, w.decided_at,
@@ -100,7 +107,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_pulse(bytea[], text[]) IS
-    'Stamps for the pages that a console has open, each of a session: they change when the oldest cases of the person''s partners (cases), the queue (every 5 s), its plots or a case (its id) changes, and say nothing else. No row for a page: the session has ended, or the person may not see that. One call serves all pages';
+    'Stamps for the pages that a console has open, each of a session: they change when one of the oldest 200 cases of a partner of the person''s (cases; of all partners together, the oldest 1,000), the queue (every 5 s), its plots or a case (its id) changes, and say nothing else. No row for a page: the session has ended, or the person may not see that. One call serves all pages';
 GRANT EXECUTE ON FUNCTION insp.console_pulse(bytea[], text[]) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL) RETURNS TABLE (
@@ -110,20 +117,26 @@ SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     w record;
+    -- Of the person's partners: leases of others must not fill the list. Null: every queue.
+    queues integer[];
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
+    IF NOT w.is_all THEN
+        queues := ARRAY(SELECT q.id FROM insp.queue q WHERE q.partner_id = ANY (w.partners));
+    END IF;
     RETURN QUERY SELECT l.worker_id, j.public_id, p.name, j.workflow, insp.stage_name(greatest(j.status, 2::smallint)),
         l.attempt::integer, extract(epoch FROM clock_timestamp() - l.claimed_at)::double precision,
         extract(epoch FROM l.deadline - clock_timestamp())::double precision
     -- Limited before the jobs are read.
-    FROM (SELECT * FROM insp.lease x WHERE p_worker IS NULL OR x.worker_id = p_worker ORDER BY x.claimed_at LIMIT 2000) l
+    FROM (SELECT * FROM insp.lease x WHERE (p_worker IS NULL OR x.worker_id = p_worker) AND (queues IS NULL OR x.queue = ANY (queues))
+            ORDER BY x.claimed_at LIMIT 500) l
         JOIN insp.job j ON j.id = ANY (ARRAY[l.job_id]) JOIN insp.partner p ON p.id = j.partner_id
     WHERE w.is_all OR j.partner_id = ANY (w.partners)
-    ORDER BY l.claimed_at LIMIT 500;
+    ORDER BY l.claimed_at;
 END
 $$;
 COMMENT ON FUNCTION insp.console_work(bytea, bigint) IS
-    'Up to 500 jobs of an operator''s or auditor''s partners that workers have, those claimed first at the top; of one worker, or of all. Looks at 2,000 at most';
+    'Up to 500 jobs of an operator''s or auditor''s partners that workers have, those claimed first at the top; of one worker, or of all';
 GRANT EXECUTE ON FUNCTION insp.console_work(bytea, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) RETURNS TABLE (

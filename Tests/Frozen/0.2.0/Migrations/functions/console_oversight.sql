@@ -1,5 +1,5 @@
 -- What operators and auditors of every partner see at the console beyond the queue: proposals that wait for a second person, the
--- record, the state of keys. No function here returns anything of a person, or a secret.
+-- record, the state of keys, who is signed in. No function here returns anything of a job's person, or a secret.
 -- After: approvals, console, partner_keys
 
 CREATE OR REPLACE FUNCTION insp.console_overseer(p_token_sha256 bytea, p_roles text[]) RETURNS text
@@ -202,3 +202,36 @@ END
 $$;
 COMMENT ON FUNCTION insp.console_decryption_keys(bytea) IS 'insp.v_decryption_key without the keys';
 GRANT EXECUTE ON FUNCTION insp.console_decryption_keys(bytea) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_people(p_token_sha256 bytea) RETURNS TABLE (
+    id bigint, name text, issuer text, subject text, roles text, since double precision, seen double precision, sessions bigint, cases bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM insp.console_overseer(p_token_sha256, ARRAY['operator', 'auditor']);
+    RETURN QUERY SELECT p.id::bigint, substr(p.actor, 9), p.issuer, p.subject, (
+            SELECT coalesce(string_agg(DISTINCT g.role || ':' || coalesce(a.name, '*'), ' '), '')
+            FROM insp.console_session x JOIN insp.console_grant g ON g.session_id = x.id LEFT JOIN insp.partner a ON a.id = g.partner_id
+            WHERE x.actor = p.actor AND x.expires_at > now() AND x.seen_at > now() - interval '30 minutes'),
+        extract(epoch FROM min(s.created_at))::double precision, extract(epoch FROM max(s.seen_at))::double precision, count(*),
+        (SELECT count(*) FROM insp.case_lease l WHERE l.actor = p.actor AND l.until > now())
+    FROM insp.console_person p JOIN insp.console_session s ON s.actor = p.actor
+    -- As in insp.console_who.
+    WHERE s.expires_at > now() AND s.seen_at > now() - interval '30 minutes'
+    GROUP BY p.id ORDER BY p.actor LIMIT 200;
+END
+$$;
+COMMENT ON FUNCTION insp.console_people(bytea) IS
+    'Up to 200 persons who are signed in, with their roles, sessions and cases, for operators and auditors of every partner';
+GRANT EXECUTE ON FUNCTION insp.console_people(bytea) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.console_begin(insp.console_overseer(p_token_sha256, ARRAY['operator']));
+    PERFORM insp.console_end_sessions((SELECT p.actor FROM insp.console_person p WHERE p.id = p_person));
+    PERFORM insp.console_end();
+END
+$$;
+COMMENT ON FUNCTION insp.console_end_person(bytea, bigint) IS 'insp.console_end_sessions for an operator of every partner';
+GRANT EXECUTE ON FUNCTION insp.console_end_person(bytea, bigint) TO insp_console;

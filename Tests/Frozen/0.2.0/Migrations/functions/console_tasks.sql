@@ -104,16 +104,22 @@ $$;
 COMMENT ON FUNCTION insp.console_selection(text, integer[], jsonb, timestamptz, integer) IS
     'What a selection has, in the order in which it is worked off: internal numbers, and the places of waiting jobs in their queues';
 
-CREATE OR REPLACE FUNCTION insp.console_count_once(p_actor text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+CREATE OR REPLACE FUNCTION insp.console_count_once(p_actor text, p_waits boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '2s' AS $$
+DECLARE
+    key constant bigint := hashtextextended('insp console count ' || p_actor, 0);
 BEGIN
-    IF NOT pg_try_advisory_xact_lock(hashtextextended('insp console count ' || p_actor, 0)) THEN
-        PERFORM insp.refuse('SELECTION_BUSY', p_hint => 'Wait until it ends, at the latest in half a minute.');
+    IF p_waits THEN
+        PERFORM pg_advisory_xact_lock(key);
+    ELSIF NOT pg_try_advisory_xact_lock(key) THEN
+        RAISE lock_not_available;
     END IF;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM insp.refuse('SELECTION_BUSY', p_hint => 'Wait until it ends, at the latest in half a minute.');
 END
 $$;
-COMMENT ON FUNCTION insp.console_count_once(text) IS
-    'Refuses as SELECTION_BUSY, until the transaction ends, whatever else the person lets count, at any console';
+COMMENT ON FUNCTION insp.console_count_once(text, boolean) IS
+    'Refuses as SELECTION_BUSY, until the transaction ends, whatever else the person lets count, at any console. p_waits: after two seconds';
 
 CREATE OR REPLACE FUNCTION insp.console_preview(
     p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[],
@@ -127,7 +133,7 @@ DECLARE
     sample bigint[];
 BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator'], f ->> 'partner');
-    PERFORM insp.console_count_once(s.actor);
+    PERFORM insp.console_count_once(s.actor, false);
     SELECT count(*), (array_agg(x.target))[:20] INTO total, sample
     FROM insp.console_selection(p_kind, s.partners, f, edge, 1000000) x;
     before := (extract(epoch FROM edge) * 1000000)::bigint;
@@ -158,6 +164,7 @@ DECLARE
         WHEN 'callbacks' THEN ARRAY['replay'] ELSE ARRAY['pause', 'resume', 'enable'] END;
     -- To enable an endpoint frees all callbacks that it holds, in portions.
     size constant integer := CASE p_kind WHEN 'endpoints' THEN 1 ELSE 1000 END;
+    edge timestamptz;
     s record;
     t insp.console_task;
 BEGIN
@@ -165,10 +172,16 @@ BEGIN
     PERFORM insp.require(p_action = ANY (actions), 'action', format('An action on %s is %s.', p_kind, array_to_string(actions, ' or ')));
     PERFORM insp.require(length(btrim(p_reason)) BETWEEN 1 AND 200, 'reason', 'Give a reason of at most 200 characters.');
     PERFORM insp.require(p_edge BETWEEN 1 AND 253402300799000000, 'before', 'before is the time of the preview.');
-    PERFORM insp.console_count_once(s.actor);
+    edge := 'epoch'::timestamptz + p_edge * interval '1 microsecond';
+    -- The form was sent twice, as a double click does: the second call waits for the first, and finds its task.
+    PERFORM insp.console_count_once(s.actor, true);
+    SELECT * INTO t FROM insp.console_task x
+    WHERE (x.actor, x.before, x.kind, x.action, x.filter) = (s.actor, edge, p_kind, p_action, f);
+    IF FOUND THEN
+        RETURN t.id;
+    END IF;
     INSERT INTO insp.console_task (actor, kind, action, partners, filter, reason, before, total)
-    VALUES (s.actor, p_kind, p_action, s.partners, f, btrim(p_reason), 'epoch'::timestamptz + p_edge * interval '1 microsecond', 0)
-    RETURNING * INTO t;
+    VALUES (s.actor, p_kind, p_action, s.partners, f, btrim(p_reason), edge, 0) RETURNING * INTO t;
     -- A batch is of one queue, so that its jobs are found there again.
     WITH chosen AS MATERIALIZED (
         SELECT x.target, x.queue, x.place, row_number() OVER (PARTITION BY x.queue ORDER BY x.place) AS n
@@ -189,12 +202,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text) IS
-    'Begins an action on everything in a selection that an operator saw counted (at most a million at once); consoles work it off (insp.console_batch_take, insp.console_step). Recorded with its reason';
+    'Begins an action on everything in a selection that an operator saw counted (at most a million at once); consoles work it off (insp.console_batch_take, insp.console_step). The same action on what was counted at the same time, by the same person, is the same task, and is begun once. Recorded with its reason';
 GRANT EXECUTE ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE (
     id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer,
-    done integer, refused integer, refusals text, ended double precision, ended_by text)
+    done integer, refused integer, refusals text, ended double precision, ended_by text, failure text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -206,12 +219,21 @@ BEGIN
         (SELECT string_agg(e.key || ' ' || e.value, ', ' ORDER BY e.key) FROM jsonb_each_text(t.filter - 'partner') e), t.reason,
         extract(epoch FROM t.began_at)::double precision, t.total, t.done, t.refused,
         (SELECT string_agg(e.key || ' ' || e.value, ', ' ORDER BY e.key) FROM jsonb_each_text(t.refusals) e),
-        extract(epoch FROM t.ended_at)::double precision, t.ended_by
+        extract(epoch FROM t.ended_at)::double precision, t.ended_by, coalesce(t.failure,
+            (SELECT max(b.failure) FROM insp.console_batch b WHERE b.task_id = t.id AND t.ended_at IS NULL))
     FROM insp.console_task t WHERE w.is_all OR t.partners <@ w.partners ORDER BY t.id DESC LIMIT 20;
 END
 $$;
-COMMENT ON FUNCTION insp.console_tasks(bytea) IS 'The last 20 tasks about no other than an operator''s or auditor''s partners, with how far they are';
+COMMENT ON FUNCTION insp.console_tasks(bytea) IS 'The last 20 tasks about no other than an operator''s or auditor''s partners, with how far they are; failure: the SQLSTATE that ended one, or with which a batch of an open one failed and waits';
 GRANT EXECUTE ON FUNCTION insp.console_tasks(bytea) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_drop_batches(p_task bigint) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- A console that has one removes that itself.
+    DELETE FROM insp.console_batch b WHERE b.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.console_batch x WHERE x.task_id = p_task FOR UPDATE SKIP LOCKED))
+$$;
+COMMENT ON FUNCTION insp.console_drop_batches(bigint) IS 'Removes what is left of a task that has ended';
 
 CREATE OR REPLACE FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -225,9 +247,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    -- A console that has one removes that itself.
-    DELETE FROM insp.console_batch b WHERE b.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM insp.console_batch x WHERE x.task_id = p_task FOR UPDATE SKIP LOCKED));
+    PERFORM insp.console_drop_batches(p_task);
     PERFORM insp.console_begin(w.actor);
     PERFORM insp.record('console_stop_task', 'task ' || p_task, jsonb_build_object('done', t.done, 'refused', t.refusals));
     PERFORM insp.console_end();

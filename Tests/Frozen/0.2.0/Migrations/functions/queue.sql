@@ -239,10 +239,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
                         AND t.tokens + p.rate_per_second * extract(epoch FROM now() - t.at) < 1),
                     format('the partner''s limit: %s a second', p.rate_per_second),
                     'wait, or change the partner''s limits: insp.limit_partner'),
-                (6, fleet.busy >= fleet.slots, format('all %s slots of %s workers are busy', fleet.slots, fleet.workers),
+                (6, fleet.busy >= fleet.slots, format('all slots are busy: %s of %s',
+                    CASE fleet.slots WHEN 1 THEN '1 slot' ELSE fleet.slots || ' slots' END,
+                    CASE fleet.workers WHEN 1 THEN '1 worker' ELSE fleet.workers || ' workers' END),
                     'wait, or start more workers'),
                 (7, fleet.running >= fleet.slots, format(
-                    'about to be claimed, unless the partner has its share of the %s jobs that wait for other servers; %s of %s slots are busy',
+                    'about to be claimed, unless the partner has its share of the jobs that wait for other servers (%s); busy slots: %s of %s',
                     fleet.running - fleet.busy, fleet.busy, fleet.slots), 'wait'),
                 (8, true, 'about to be claimed', 'wait')) AS v (place, holds, why, remedy)
             WHERE v.holds ORDER BY v.place LIMIT 1) y

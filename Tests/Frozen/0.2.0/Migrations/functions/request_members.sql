@@ -213,6 +213,7 @@ CREATE OR REPLACE FUNCTION insp.check_consent(p jsonb, partner insp.partner) RET
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     consent constant jsonb := coalesce(p -> 'consent', '{}');
+    agreed jsonb;
     problem text;
 BEGIN
     IF jsonb_typeof(consent) <> 'object' THEN
@@ -231,6 +232,15 @@ BEGIN
     IF NOT partner.consent_required THEN
         RETURN;
     END IF;
+    -- The person behind a capture link agreed to the policy of that moment. The link's calls alone set it, for their own job.
+    IF coalesce(current_setting('insp.capture', true), '') <> '' THEN
+        SELECT s.consent INTO agreed FROM insp.capture_session s
+        WHERE s.id = current_setting('insp.capture')::uuid AND s.partner_id = partner.id;
+        IF agreed IS NOT NULL THEN
+            partner.consent_policy_version := agreed ->> 'policyVersion';
+            partner.consent_purposes := ARRAY(SELECT jsonb_array_elements_text(agreed -> 'purposes'));
+        END IF;
+    END IF;
     problem := CASE WHEN coalesce(consent ->> 'obtained', '') NOT IN ('yes', 'true') THEN 'obtained'
         WHEN NOT consent ? 'obtainedAt' THEN 'obtainedAt'
         WHEN consent ->> 'policyVersion' IS DISTINCT FROM coalesce(partner.consent_policy_version, consent ->> 'policyVersion')
@@ -243,7 +253,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_consent(jsonb, insp.partner) IS
-    'Refuses a payload whose consent says no or is of the future, and one without the consent that the partner''s policy requires';
+    'Refuses a payload whose consent says no or is of the future, and one without the consent that the partner''s policy requires; within insp.capture_submit, the policy to which the link''s person agreed';
 
 CREATE OR REPLACE FUNCTION insp.request_review(p jsonb, partner insp.partner) RETURNS text
 LANGUAGE plpgsql STABLE AS $$

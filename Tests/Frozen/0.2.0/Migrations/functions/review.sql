@@ -16,7 +16,7 @@ BEGIN
         FROM unnest(p_jobs, p_fences, p_workers, p_summaries, p_bodies, p_started)
             AS u (job_id, fence, worker_id, summary, body, started)
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 64
-        RETURNING j.id, j.expires_at, u.fence, u.worker_id, u.summary, u.body,
+        RETURNING j.id, j.partner_id, j.expires_at, u.fence, u.worker_id, u.summary, u.body,
             CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
                 insp.refuse('PARAMETER_INVALID', 'a summary that is not a JSON object') END
     ), stored AS (
@@ -29,7 +29,7 @@ BEGIN
     ), deadlines AS (
         INSERT INTO insp.expiry (expires_at, job_id) SELECT r.expires_at, r.id FROM risen r ON CONFLICT DO NOTHING
     ), waiting AS (
-        INSERT INTO insp.review_wait (job_id) SELECT r.id FROM risen r
+        INSERT INTO insp.review_wait (job_id, partner_id) SELECT r.id, r.partner_id FROM risen r
     )
     SELECT coalesce(array_agg(r.id), '{}'), array_agg(r.fence) INTO held, fences FROM risen r;
     INSERT INTO insp.step (job_id, status, fence, seal, body)

@@ -1,0 +1,160 @@
+-- The list of cases at the console, and the next one of it. Each partner's cases are found by the index, so that nobody waits behind
+-- those of others, nor is told of them.
+-- After: approvals, console, console_cases
+
+CREATE OR REPLACE FUNCTION insp.case_reasons(p_summary jsonb) RETURNS text[]
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT ARRAY(SELECT DISTINCT e ->> 'label' FROM jsonb_array_elements(
+        CASE jsonb_typeof(p_summary -> 'labels') WHEN 'array' THEN p_summary -> 'labels' ELSE '[]' END) e
+        WHERE e ->> 'label' IS NOT NULL ORDER BY 1)
+$$;
+COMMENT ON FUNCTION insp.case_reasons(jsonb) IS 'The labels of a decision, which say why a case waits and identify no person';
+
+CREATE OR REPLACE FUNCTION insp.console_sought(p_partners integer[], p_is_all boolean, p_partner text) RETURNS integer[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT CASE WHEN p_partner IS NOT NULL THEN
+            ARRAY(SELECT p.id FROM insp.partner p WHERE p.name = p_partner AND (p_is_all OR p.id = ANY (p_partners)))
+        WHEN NOT p_is_all THEN p_partners END
+$$;
+COMMENT ON FUNCTION insp.console_sought(integer[], boolean, text) IS
+    'Those of a person''s partners that a filter leaves; null: every partner''s';
+
+CREATE OR REPLACE FUNCTION insp.console_cases(
+    p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL, p_minutes integer DEFAULT 0,
+    p_after_since bigint DEFAULT NULL, p_after uuid DEFAULT NULL, p_limit integer DEFAULT 50
+) RETURNS TABLE (id uuid, partner text, workflow text, decision text, waits double precision, remains double precision,
+    because text[], holder text, is_mine boolean, since bigint, first_by text, may_take boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    w record;
+    one record;
+    -- Partners whose cases are sought, each by the index; null: everybody's.
+    sought integer[];
+    -- Cases that one call looks at, whatever the filters leave of them.
+    scanned constant integer := 500;
+    seen integer := 0;
+    listed integer := 0;
+    from_since timestamptz := '-infinity'::timestamptz;
+    from_job bigint := 0;
+    last_id uuid;
+    last_since bigint;
+BEGIN
+    SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
+    PERFORM insp.require(p_limit BETWEEN 1 AND 200 AND p_minutes BETWEEN 0 AND 1000000, 'limit or minutes',
+        'limit is 1 to 200, minutes 0 to 1,000,000.');
+    PERFORM insp.require(coalesce(p_after_since, 0) BETWEEN 0 AND 253402300799000000, 'after', 'Begin again without after.');
+    IF p_after IS NOT NULL THEN
+        -- Another partner's job does not exist for the person.
+        SELECT j.id INTO from_job FROM insp.job j WHERE j.public_id = p_after AND (w.is_all OR j.partner_id = ANY (w.partners));
+        from_since := 'epoch'::timestamptz + p_after_since * interval '1 microsecond';
+        PERFORM insp.require(from_job IS NOT NULL AND from_since IS NOT NULL, 'after', 'Begin again without after.');
+    END IF;
+    sought := insp.console_sought(w.partners, w.is_all, p_partner);
+    FOR one IN
+        SELECT j.public_id, a.name, j.workflow, a.second_review, j.expires_at, x.since, s.summary, l.actor, l.until, x.decided_by
+        FROM (
+                (SELECT r.job_id, r.since, r.decided_by FROM insp.review_wait r WHERE sought IS NULL
+                    AND (r.since, r.job_id) > (from_since, from_job) AND r.since <= now() - p_minutes * interval '1 minute'
+                ORDER BY r.since, r.job_id LIMIT scanned + 1)
+                UNION ALL
+                (SELECT o.* FROM unnest(sought) u (partner) CROSS JOIN LATERAL (
+                    SELECT r.job_id, r.since, r.decided_by FROM insp.review_wait r WHERE r.partner_id = u.partner
+                        AND (r.since, r.job_id) > (from_since, from_job) AND r.since <= now() - p_minutes * interval '1 minute'
+                    ORDER BY r.since, r.job_id LIMIT scanned + 1) o)
+                ORDER BY since, job_id LIMIT scanned + 1) x
+            JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.status = 64
+            JOIN insp.partner a ON a.id = j.partner_id
+            LEFT JOIN insp.step s ON s.job_id = j.id AND s.status = 64
+            LEFT JOIN insp.case_lease l ON l.job_id = j.id AND l.until > now()
+        ORDER BY x.since, x.job_id
+    LOOP
+        IF listed = p_limit OR seen = scanned THEN
+            -- There may be more, after the last one that was looked at.
+            id := last_id;
+            since := last_since;
+            partner := NULL;
+            RETURN NEXT;
+            EXIT;
+        END IF;
+        id := one.public_id;
+        since := (extract(epoch FROM one.since) * 1000000)::bigint;
+        last_id := id;
+        last_since := since;
+        seen := seen + 1;
+        because := insp.case_reasons(one.summary);
+        -- A case may have no reason: NULL <> ALL ('{}') is true.
+        CONTINUE WHEN p_reason IS NOT NULL AND p_reason <> ALL (because);
+        listed := listed + 1;
+        partner := one.name;
+        workflow := one.workflow;
+        decision := one.summary #>> '{decision,type}';
+        waits := extract(epoch FROM now() - one.since);
+        remains := extract(epoch FROM one.expires_at - now());
+        holder := substr(one.actor, 9);
+        is_mine := coalesce(one.actor = w.actor, false);
+        first_by := substr(one.decided_by, 1 + CASE WHEN one.decided_by LIKE 'console:%' THEN 8 ELSE 0 END);
+        may_take := (one.actor IS NULL OR is_mine)
+            AND NOT (one.second_review AND coalesce(insp.is_same_person(one.decided_by, w.actor), false));
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) IS
+    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. first_by: who decided it first, where a second person must confirm. may_take: nobody else has it, and no second person must confirm what the caller decided. A last row without a partner is the one after which to continue: each call looks at 500 cases at most';
+GRANT EXECUTE ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.is_free(w insp.review_wait, p_actor text) RETURNS boolean
+-- Without settings, so that it becomes a part of the caller's statement.
+LANGUAGE sql STABLE AS $$
+    SELECT NOT EXISTS (SELECT FROM insp.case_lease l WHERE l.job_id = w.job_id AND l.until > now() AND l.actor <> p_actor)
+        AND NOT (w.decided_by IS NOT NULL AND insp.is_same_person(w.decided_by, p_actor)
+            AND (SELECT p.second_review FROM insp.partner p WHERE p.id = w.partner_id))
+$$;
+COMMENT ON FUNCTION insp.is_free(insp.review_wait, text) IS
+    'Whether a person may take a case: nobody else has it, and no second person must confirm what this one decided';
+
+CREATE OR REPLACE FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    w record;
+    one record;
+    sought integer[];
+    -- Cases that one call looks at, of those that the person may take. Without a reason, the first one will do: others are for
+    -- those that somebody takes at this moment.
+    scanned constant integer := CASE WHEN p_reason IS NULL THEN 100 ELSE 5000 END;
+BEGIN
+    SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
+    sought := insp.console_sought(w.partners, w.is_all, p_partner);
+    FOR one IN
+        SELECT j.public_id, s.summary
+        FROM (
+                (SELECT r.job_id, r.since FROM insp.review_wait r WHERE sought IS NULL AND insp.is_free(r, w.actor)
+                ORDER BY r.since, r.job_id LIMIT scanned)
+                UNION ALL
+                (SELECT o.* FROM unnest(sought) u (partner) CROSS JOIN LATERAL (
+                    SELECT r.job_id, r.since FROM insp.review_wait r WHERE r.partner_id = u.partner AND insp.is_free(r, w.actor)
+                    ORDER BY r.since, r.job_id LIMIT scanned) o)
+                ORDER BY since, job_id LIMIT scanned) x
+            JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.status = 64
+            JOIN insp.step s ON s.job_id = j.id AND s.status = 64
+        ORDER BY x.since, x.job_id
+    LOOP
+        -- Only a cancellation ends a job whose decision is missing.
+        CONTINUE WHEN one.summary #>> '{decision,type}' IS NULL
+            OR (p_reason IS NOT NULL AND p_reason <> ALL (insp.case_reasons(one.summary)));
+        BEGIN
+            PERFORM insp.console_take(p_token_sha256, one.public_id);
+            RETURN one.public_id;
+        EXCEPTION WHEN SQLSTATE 'IN192' OR SQLSTATE 'IN032' THEN
+            -- Somebody took or decided it at this moment.
+        END;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.console_next(bytea, text, text) IS
+    'Takes the oldest case of a reviewer''s partners that the person may take, of a partner, with a reason: its id; null: there is none among the oldest 100, with a reason 5000, that the person may take. Recorded';
+GRANT EXECUTE ON FUNCTION insp.console_next(bytea, text, text) TO insp_console;

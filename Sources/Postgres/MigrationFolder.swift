@@ -96,7 +96,7 @@ struct MigrationFolder: Sendable {
             throw PostgresError(.migration, "the folder of migrations cannot be read")
         }
         self.scripts = []
-        self.rolesScript = names.contains("roles.sql") ? try Self.read("\(path)/roles.sql") : nil
+        self.rolesScript = try names.contains("roles.sql") ? Self.read("\(path)/roles.sql") : nil
     }
 
     private static func read(_ path: String) throws -> String {

@@ -13,6 +13,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
 source deploy/lib.sh
+# shellcheck source=Tests/lanes.sh
+source Tests/lanes.sh
 
 filter=
 quick=
@@ -32,125 +34,6 @@ failures=()
 inconclusive=()
 # Suites about loss, doubles, leaks, rights and wrong decisions: one failure is a failure.
 once='Chaos|Simulation|Fault|Failover|JobWorker|Erasure|Erase|Person|Retention|Right|Secret|Record|Custody|Object|Confinement|Egress|Schema|Migrat|Score|Residue|Seal|Cipher|Key|Access|Capture'
-
-# Runs and counts one check that is not a Swift test.
-check() {
-    local name=$1 begun=$SECONDS
-    shift
-    say "$name"
-    if "$@" >"$scratch/check.log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        failures+=("$name" "$(tail -n 12 "$scratch/check.log" | cut -c1-300)")
-        tail -n 60 "$scratch/check.log"
-        echo "failed: $name"
-    fi
-    took "$name" "$begun"
-}
-
-# A check that runs beside others, as soon as a lane is free: it has a server and folders of its own, and keeps no time. `later` names
-# those that leave Swift tests no processor time, or need some without a gap. The longest come first, so that none is left alone.
-beside() { queue+=("$(printf '%q ' "$@")"); }
-later() { rest+=("$(printf '%q ' "$@")"); }
-queue=()
-rest=()
-# How many may run at once, now. Most of them wait most of the time, for what they killed or stopped.
-lanes=0
-
-# Starts what takes nothing but processor time and judges none, in the time that all others leave.
-spare() {
-    idle[${#besides[@]}]=1
-    started_beside idle "$@"
-}
-idle=()
-
-# What began beside others, by number: its name, and its process until it is judged.
-besides=()
-pids=()
-started_beside() {
-    local class=$1 name=$2 number=${#besides[@]} begun
-    shift 2
-    say "$name"
-    begun=$SECONDS
-    {
-        case $class in
-        idle) chrt --idle --pid 0 "$BASHPID" 2>/dev/null || renice -n 19 -p "$BASHPID" >/dev/null ;;
-        nice) renice -n 5 -p "$BASHPID" >/dev/null ;;
-        esac
-        status=0
-        "$@" >"$scratch/beside.$number" 2>&1 || status=$?
-        took "$name" "$begun"
-        echo "$status" >"$scratch/beside.$number.status"
-    } &
-    besides+=("$name")
-    pids[number]=$!
-    remember "$!"
-}
-
-# How many lanes are taken.
-taken() {
-    local number count=0
-    for number in "${!pids[@]}"; do
-        if [ -z "${idle[number]-}" ] && kill -0 "${pids[number]}" 2>/dev/null; then count=$((count + 1)); fi
-    done
-    echo "$count"
-}
-
-# Judges what ended beside others, and fills the lanes.
-dispatch() {
-    local number
-    for number in "${!pids[@]}"; do
-        if [ -s "$scratch/beside.$number.status" ] || ! kill -0 "${pids[number]}" 2>/dev/null; then judge "$number"; fi
-    done
-    while [ "${#queue[@]}" -gt 0 ] && [ "$(taken)" -lt "$lanes" ]; do
-        eval "started_beside $class ${queue[0]}"
-        queue=("${queue[@]:1}")
-    done
-}
-# How those are started that have not begun.
-class='nice'
-
-judge() {
-    local name=${besides[$1]}
-    wait "${pids[$1]}" || true
-    forget "${pids[$1]}"
-    unset "pids[$1]"
-    if [ "$(cat "$scratch/beside.$1.status" 2>/dev/null)" = 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        failures+=("$name" "$(tail -n 12 "$scratch/beside.$1" | cut -c1-300)")
-        tail -n 60 "$scratch/beside.$1"
-        echo "failed: $name"
-    fi
-}
-
-# Waits for a process while others run beside it; its status.
-awaited() {
-    while kill -0 "$1" 2>/dev/null; do
-        dispatch
-        sleep 0.2
-    done
-    wait "$1"
-}
-
-# Waits until no lane is taken, and lets none be.
-quiet() {
-    lanes=0
-    while [ "$(taken)" -gt 0 ]; do
-        dispatch
-        sleep 0.2
-    done
-}
-
-# Waits for all that runs beside.
-joined() {
-    while [ "${#queue[@]}" -gt 0 ] || [ "${#pids[@]}" -gt 0 ]; do
-        dispatch
-        sleep 0.2
-    done
-}
 
 # Notes what a check or the tests of a target took, in seconds.
 took() { printf '%5d s  %s\n' "$((SECONDS - $2))" "$1" >>"$scratch/times"; }
@@ -180,7 +63,7 @@ roomy_postgres() {
         if [ "$(du -sm "$(cat "$postgres_dir/home")" | cut -f 1)" -le 2000 ]; then return; fi
         deploy/scratch-postgres.sh stop "$postgres_dir"
     fi
-    TMPDIR=$fast SCRATCH_POSTGRES_SETTINGS=$'fsync = off\nfull_page_writes = off\nmax_wal_size = 512MB' start_postgres
+    TMPDIR=$fast SCRATCH_POSTGRES_SETTINGS=$'fsync = off\nfull_page_writes = off\nmax_wal_size = 512MB\njit = off' start_postgres
     export INSPECTD_TEST_DATABASE_URL=$INSPECTD_DATABASE_URL
     unset INSPECTD_DATABASE_URL
 }
@@ -265,15 +148,15 @@ if whole; then
     beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
 
     later "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
-    later "the console in a browser" Tests/console.sh --bin .build/tests/debug
     later "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
-    later "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
     if ip netns add "probe$$" 2>/dev/null; then
         ip netns delete "probe$$"
         later "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
     else
         say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
     fi
+    later "the console in a browser" Tests/console.sh --bin .build/tests/debug
+    later "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
     later "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
     later "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
     # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.

@@ -136,6 +136,12 @@ if whole; then
     beside "keys rotated under load, with kills" Tests/rotation.sh --seconds 20 --bin .build/tests/debug
     beside "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
     beside "events pulled while everything is killed" Tests/events.sh --short --bin .build/tests/debug
+    if ip netns add "probe$$" 2>/dev/null; then
+        ip netns delete "probe$$"
+        beside "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
+    else
+        say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
+    fi
     beside "a database of a frozen release, brought up to date" Tests/freeze.sh --bin .build/tests/debug
     if [ "$(id -u)" -eq 0 ] && unshare --mount --pid --fork true 2>/dev/null; then
         beside "the package installed, upgraded, purged" Tests/package.sh --bin .build/tests/debug
@@ -149,12 +155,6 @@ if whole; then
 
     later "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
     later "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
-    if ip netns add "probe$$" 2>/dev/null; then
-        ip netns delete "probe$$"
-        later "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
-    else
-        say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
-    fi
     later "the console in a browser" Tests/console.sh --bin .build/tests/debug
     later "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
     later "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
@@ -249,11 +249,9 @@ for target in "${targets[@]}"; do
     # All tests of a target at once would make each other late; most of them wait most of the time. Those of the whole service
     # have deadlines to keep, and workers of their own.
     width=16
-    # The first targets leave no processor time, the others some.
-    case $target in
-    "${together[0]}" | "${together[1]}") lanes=0 ;;
-    *) lanes=1 ;;
-    esac
+    # The queue's tests leave no processor time, the others some.
+    lanes=1
+    if [ "$target" = "${together[1]}" ]; then lanes=0; fi
     roomy_postgres
     if [ "$target" = EndToEndTests ]; then
         width=4
@@ -308,7 +306,8 @@ if whole; then
     later "a partner by HTTP alone, and results by their schemas" by_schema
     queue=("${rest[0]}" "${rest[-1]}" "${rest[@]:1:${#rest[@]}-2}" ${queue[@]+"${queue[@]}"})
     class=as-is
-    lanes=$(($(nproc) < 3 ? $(nproc) + 2 : 5))
+    # Five take some two processors.
+    lanes=$(($(nproc) < 2 ? 3 : 5))
 fi
 joined
 summary

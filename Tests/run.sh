@@ -306,6 +306,7 @@ if whole; then
     later "a partner by HTTP alone, and results by their schemas" by_schema
     queue=("${rest[0]}" "${rest[-1]}" "${rest[@]:1:${#rest[@]}-2}" ${queue[@]+"${queue[@]}"})
     class=as-is
+    hurry
     # Five take some two processors.
     lanes=$(($(nproc) < 2 ? 3 : 5))
 fi

@@ -80,7 +80,7 @@ remember "$prepared"
 # What the checks need from PyPI, by their own lines. One that lacks its tools says so itself.
 tools() {
     local line
-    while read -r line; do eval "$line" >/dev/null || true; done < <(grep -hoE "from_pypi [a-z]+ '[^)]*'" Tests/*.sh)
+    while read -r line; do eval "$line" </dev/null >/dev/null || true; done < <(grep -hoE "from_pypi [a-z]+ '[^)]*'" Tests/*.sh)
 }
 fetched=
 if whole; then

@@ -13,6 +13,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
 source deploy/lib.sh
+# shellcheck source=Tests/lanes.sh
+source Tests/lanes.sh
 
 filter=
 quick=
@@ -24,6 +26,7 @@ case "${1-}" in
 esac
 
 begin tests
+: >"$scratch/times"
 passed=0
 failed=0
 # Repeats what failed at the end: often only the tail of a long log is seen.
@@ -31,80 +34,6 @@ failures=()
 inconclusive=()
 # Suites about loss, doubles, leaks, rights and wrong decisions: one failure is a failure.
 once='Chaos|Simulation|Fault|Failover|JobWorker|Erasure|Erase|Person|Retention|Right|Secret|Record|Custody|Object|Confinement|Egress|Schema|Migrat|Score|Residue|Seal|Cipher|Key|Access|Capture'
-
-# Runs and counts one check that is not a Swift test.
-check() {
-    local name=$1 begun=$SECONDS
-    shift
-    say "$name"
-    if "$@" >"$scratch/check.log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        failures+=("$name" "$(tail -n 12 "$scratch/check.log" | cut -c1-300)")
-        tail -n 60 "$scratch/check.log"
-        echo "failed: $name"
-    fi
-    took "$name" "$begun"
-}
-
-# Counts a check that runs beside others: it has a server and folders of its own, and keeps no time. Most of them wait most of the
-# time, for what they killed or stopped, so there is one more than processors. The longest come first, so that none is left alone.
-lanes=$(($(nproc) < 3 ? $(nproc) + 1 : 4))
-beside() {
-    local name=$1
-    shift
-    while [ "$(jobs -rp | grep -vcxE "$(IFS='|' && echo "${spares[*]:-none}")")" -ge "$lanes" ]; do wait -n || true; done
-    started_beside "$name" "$@"
-}
-
-# Starts what takes nothing but processor time and judges none, in the time that all others leave. It is judged with what runs beside.
-spare() {
-    started_beside "$1" ${idle[@]+"${idle[@]}"} "${@:2}"
-    spares+=("${pids[-1]}")
-}
-spares=()
-idle=()
-if chrt --idle 0 true 2>/dev/null; then idle=(chrt --idle 0); fi
-
-started_beside() {
-    local name=$1 number=${#besides[@]} begun
-    shift
-    say "$name"
-    begun=$SECONDS
-    rm -f "$scratch/beside.$number.status"
-    {
-        status=0
-        "$@" >"$scratch/beside.$number" 2>&1 || status=$?
-        took "$name" "$begun"
-        echo "$status" >"$scratch/beside.$number.status"
-    } &
-    besides+=("$name")
-    pids+=("$!")
-    remember "$!"
-}
-besides=()
-pids=()
-
-# Waits for what runs beside, and judges it.
-joined() {
-    local number name
-    for number in "${!besides[@]}"; do
-        name=${besides[number]}
-        wait "${pids[number]}" || true
-        forget "${pids[number]}"
-        if [ "$(cat "$scratch/beside.$number.status" 2>/dev/null)" = 0 ]; then
-            passed=$((passed + 1))
-        else
-            failed=$((failed + 1))
-            failures+=("$name" "$(tail -n 12 "$scratch/beside.$number" | cut -c1-300)")
-            tail -n 60 "$scratch/beside.$number"
-            echo "failed: $name"
-        fi
-    done
-    besides=()
-    pids=()
-}
 
 # Notes what a check or the tests of a target took, in seconds.
 took() { printf '%5d s  %s\n' "$((SECONDS - $2))" "$1" >>"$scratch/times"; }
@@ -118,9 +47,7 @@ summary() {
     [ "$failed" -eq 0 ]
 }
 
-deploy/install-deps.sh
-inputs=$(deploy/inputs.sh)
-export INSPECTD_TEST_INPUTS=$inputs
+deploy/install-deps.sh --no-models
 
 # Almost every test has a database of its own, whose creation takes half the time in memory.
 fast=${TMPDIR:-/tmp}
@@ -131,12 +58,13 @@ fi
 
 # Starts the Swift tests' server, a new one where the last one has more than 2 GB of databases. Nothing of it outlives the run, so it
 # may lose everything in a crash of the machine; tests that end servers, and the scripts below, have their own with durable defaults.
+# It compiles no query, for hardly one runs often.
 roomy_postgres() {
     if [ -n "$postgres_dir" ]; then
         if [ "$(du -sm "$(cat "$postgres_dir/home")" | cut -f 1)" -le 2000 ]; then return; fi
         deploy/scratch-postgres.sh stop "$postgres_dir"
     fi
-    TMPDIR=$fast SCRATCH_POSTGRES_SETTINGS=$'fsync = off\nfull_page_writes = off\nmax_wal_size = 512MB' start_postgres
+    TMPDIR=$fast SCRATCH_POSTGRES_SETTINGS=$'fsync = off\nfull_page_writes = off\nmax_wal_size = 512MB\njit = off' start_postgres
     export INSPECTD_TEST_DATABASE_URL=$INSPECTD_DATABASE_URL
     unset INSPECTD_DATABASE_URL
 }
@@ -144,67 +72,110 @@ roomy_postgres() {
 # Everything that is no Swift test, unless less was asked for.
 whole() { [ -z "$filter$quick" ]; }
 
-if [ -z "$filter" ]; then check "formatting" swift format lint --strict -r Sources Tests Package.swift; fi
+# All that needs sources alone goes on beside the build, whose compilers often wait for one of them.
+prepare() { deploy/install-models.sh && deploy/inputs.sh; }
+prepare >"$scratch/inputs" &
+prepared=$!
+remember "$prepared"
+# What the checks need from PyPI, by their own lines. One that lacks its tools says so itself.
+tools() {
+    local line
+    while read -r line; do eval "$line" </dev/null >/dev/null || true; done < <(grep -hoE "from_pypi [a-z]+ '[^)]*'" Tests/*.sh)
+}
+fetched=
+if whole; then
+    tools &
+    fetched=$!
+    remember "$fetched"
+fi
 shell_style() { find . -path ./.build -prune -o -name '*.sh' -print0 | xargs -0 shellcheck -x -S warning .ci/run; }
-if [ -z "$filter" ]; then check "scripts" shell_style; fi
 cxx_style() { find Sources \( -name '*.[ch]' -o -name '*.[ch]pp' \) -exec clang-format --dry-run --Werror {} +; }
-if [ -z "$filter" ]; then check "formatting of C and C++" cxx_style; fi
 sql_style() {
     local venv
     venv=$(from_pypi squawk 'squawk-cli==2.70.0') || { cat "$scratch/pip.log"; return 1; }
     "$venv/bin/squawk" Migrations/0*.sql Migrations/keys/0*.sql
 }
-if [ -z "$filter" ]; then check "SQL scripts" sql_style; fi
+if [ -z "$filter" ]; then
+    started_beside as-is "formatting" swift format lint --strict -r Sources Tests Package.swift
+    started_beside as-is "scripts" shell_style
+    started_beside as-is "formatting of C and C++" cxx_style
+    started_beside as-is "SQL scripts" sql_style
+fi
+if whole; then
+    spare "specimens" /usr/bin/python3 Tests/specimens.py
+    spare "build for fuzzing" Tests/fuzz.sh --plain --build
+fi
 
 # A folder of its own: other flags than those of a plain `swift build` would rebuild everything each time. No debug information, which
-# takes an eighth of the compiler's time: a trap names its file and line without it.
-flags=(--scratch-path .build/tests -Xswiftc -gnone -Xswiftc -warnings-as-errors -Xcc -Werror -Xcxx -Werror)
+# takes an eighth of the compilers' time: a trap names its file and line without it.
+flags=(--scratch-path .build/tests -Xswiftc -gnone -Xswiftc -warnings-as-errors -Xcc -Werror -Xcc -g0 -Xcxx -Werror -Xcxx -g0)
 say "build, warnings are errors"
 begun=$SECONDS
 if ! swift build --build-tests "${flags[@]}" >"$scratch/build.log" 2>&1; then
     tail -n 80 "$scratch/build.log"
     echo "failed: the build"
     failed=$((failed + 1))
+    dispatch
     summary
     exit 1
 fi
 took build "$begun"
 passed=$((passed + 1))
+wait "$prepared"
+forget "$prepared"
+inputs=$(cat "$scratch/inputs")
+export INSPECTD_TEST_INPUTS=$inputs
+if [ -n "$fetched" ]; then
+    wait "$fetched" || true
+    forget "$fetched"
+fi
 if whole; then
+    # It compares times.
+    quiet
+    check "a hostile partner beside a good one" Tests/hostile.sh --seconds 2 --bin .build/tests/debug
     beside "parts in an object store" Tests/objects.sh --jobs 8 --bin .build/tests/debug
-    beside "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
     beside "keys rotated under load, with kills" Tests/rotation.sh --seconds 20 --bin .build/tests/debug
     beside "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
-    beside "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
-    beside "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
-    beside "deployment" Tests/deployment.sh --bin .build/tests/debug
-    beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug
+    beside "events pulled while everything is killed" Tests/events.sh --short --bin .build/tests/debug
+    if ip netns add "probe$$" 2>/dev/null; then
+        ip netns delete "probe$$"
+        beside "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
+    else
+        say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
+    fi
     beside "a database of a frozen release, brought up to date" Tests/freeze.sh --bin .build/tests/debug
-    beside "the demo, and the pages with which it ends" /usr/bin/python3 Tests/demo.py .build/tests/debug
-    beside "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
-    beside "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug
-    beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
-    # The data is others' and not in this repository.
-    for suite in http11 wycheproof jose webhooks pkits chips tr03105; do
-        if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
-            beside "outside cases: $suite" Tests/referees.sh "$suite" --bin .build/tests/debug
-        else
-            say "not run: Tests/referees.sh $suite, for its data is not here (INSPECTD_REFEREES)"
-        fi
-    done
-    beside "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
     if [ "$(id -u)" -eq 0 ] && unshare --mount --pid --fork true 2>/dev/null; then
         beside "the package installed, upgraded, purged" Tests/package.sh --bin .build/tests/debug
     else
         say "not run: Tests/package.sh, for it takes root and namespaces"
     fi
-    beside "backup and restore" Tests/restore.sh --bin .build/tests/debug
-    joined
-    # Much of the time of all that follows is spent in waiting.
-    spare "build for fuzzing" Tests/fuzz.sh --plain --build
-    spare "specimens" /usr/bin/python3 Tests/specimens.py
-    # It compares times.
-    check "a hostile partner beside a good one" Tests/hostile.sh --seconds 2 --bin .build/tests/debug
+    beside "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
+    beside "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
+    beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug
+    beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
+
+    later "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
+    later "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
+    later "the console in a browser" Tests/console.sh --bin .build/tests/debug
+    later "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
+    later "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
+    later "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
+    # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
+    later "fuzzing" Tests/fuzz.sh --plain --seconds 5
+    later "deployment" Tests/deployment.sh --bin .build/tests/debug
+    later "the demo, and the pages with which it ends" /usr/bin/python3 Tests/demo.py .build/tests/debug
+    later "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
+    later "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
+    # The data is others' and not in this repository.
+    for suite in http11 wycheproof jose webhooks pkits chips tr03105; do
+        if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
+            later "outside cases: $suite" Tests/referees.sh "$suite" --bin .build/tests/debug
+        else
+            say "not run: Tests/referees.sh $suite, for its data is not here (INSPECTD_REFEREES)"
+        fi
+    done
+    later "backup and restore" Tests/restore.sh --bin .build/tests/debug
+    later "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug
 fi
 
 # Counts the tests that ended so, by Swift Testing's lines. The log may hold any bytes; cases of a test do not count.
@@ -237,6 +208,7 @@ passes_alone() {
     [ "${#suites[@]}" -gt 0 ] && [ "${#suites[@]}" -le 2 ] || return 1
     for suite in "${suites[@]}"; do
         if [[ $suite =~ $once ]]; then return 1; fi
+        quiet
         say "once more, alone: $suite"
         pattern="^($1)\\.$suite/"
         swift_tests 600 "$pattern" >"$scratch/alone.log" 2>&1 &
@@ -278,6 +250,9 @@ for target in "${targets[@]}"; do
     # All tests of a target at once would make each other late; most of them wait most of the time. Those of the whole service
     # have deadlines to keep, and workers of their own.
     width=16
+    # The queue's tests leave no processor time, the others some.
+    lanes=1
+    if [ "$target" = "${together[1]}" ]; then lanes=0; fi
     roomy_postgres
     if [ "$target" = EndToEndTests ]; then
         width=4
@@ -297,7 +272,7 @@ for target in "${targets[@]}"; do
         | LC_ALL=C sed -u -e '/ Test case passing .* started\.$/d' -e 's/^\(.\{500\}\).*/\1.../' &
     shown=$!
     status=0
-    wait "$run" || status=$?
+    awaited "$run" || status=$?
     wait "$shown" || true
     forget "$run"
     took "tests of $name" "$begun"
@@ -329,23 +304,12 @@ if [ "$total" -eq 0 ]; then
 fi
 if whole; then
     by_schema() { [ "$(wc -l <"$scratch/results")" -ge 100 ] && Tests/partner.sh --bin .build/tests/debug --results "$scratch/results"; }
-    # They wait even more than those above.
-    lanes=$((lanes + 1))
-    if ip netns add "probe$$" 2>/dev/null; then
-        ip netns delete "probe$$"
-        beside "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
-    else
-        say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
-    fi
-    beside "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
-    beside "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
-    beside "events pulled while everything is killed" Tests/events.sh --short --bin .build/tests/debug
-    # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
-    beside "fuzzing" Tests/fuzz.sh --plain --seconds 5
-    beside "a partner by HTTP alone, and results by their schemas" by_schema
-    beside "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
-    beside "the console in a browser" Tests/console.sh --bin .build/tests/debug
-    beside "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
-    joined
+    later "a partner by HTTP alone, and results by their schemas" by_schema
+    queue=("${rest[0]}" "${rest[-1]}" "${rest[@]:1:${#rest[@]}-2}" ${queue[@]+"${queue[@]}"})
+    class=as-is
+    hurry
+    # Five take some two processors.
+    lanes=$(($(nproc) < 2 ? 3 : 5))
 fi
+joined
 summary

@@ -159,12 +159,18 @@ sql() {
 from_pypi() {
     local venv=.build/venv-$1
     shift
-    if [ "$(cat "$venv/installed" 2>/dev/null)" != "$*" ]; then
-        rm -rf "$venv"
-        /usr/bin/python3 -m venv --without-pip "$venv" || return
-        /usr/bin/python3 -m pip -q --python "$venv/bin/python" install "$@" >"$scratch/pip.log" 2>&1 || return
-        echo "$*" >"$venv/installed"
-    fi
+    mkdir -p .build
+    # Another script may be installing the same.
+    (
+        flock 9
+        if [ "$(cat "$venv/installed" 2>/dev/null)" != "$*" ]; then
+            rm -rf "$venv"
+            /usr/bin/python3 -m venv --without-pip "$venv" || exit
+            # Modules are compiled when they are first imported, which most never are.
+            /usr/bin/python3 -m pip -q --python "$venv/bin/python" install --no-compile "$@" >"$scratch/pip.log" 2>&1 || exit
+            echo "$*" >"$venv/installed"
+        fi
+    ) 9>"$venv.lock" || return
     echo "$venv"
 }
 

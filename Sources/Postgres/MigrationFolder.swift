@@ -90,6 +90,15 @@ struct MigrationFolder: Sendable {
         self.scripts = numbered + (try Self.ordered(functions))
     }
 
+    /// `roles.sql` without the scripts, of which reading and ordering takes long beside it.
+    init(rolesOf path: String) throws {
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
+            throw PostgresError(.migration, "the folder of migrations cannot be read")
+        }
+        self.scripts = []
+        self.rolesScript = try names.contains("roles.sql") ? Self.read("\(path)/roles.sql") : nil
+    }
+
     private static func read(_ path: String) throws -> String {
         guard let bytes = FileManager.default.contents(atPath: path), let sql = String(data: bytes, encoding: .utf8)
         else { throw PostgresError(.migration, "\(path) cannot be read") }
@@ -98,9 +107,9 @@ struct MigrationFolder: Sendable {
 
     /// The names in lines like `-- After: claim, errors`, which belong in a file's head but count anywhere.
     private static func after(_ sql: String) -> Set<String> {
-        let lines = sql.split(separator: "\n").filter { $0.hasPrefix(Self.header) }
+        let lines = sql.utf8.split(separator: UInt8(ascii: "\n")).filter { $0.starts(with: Self.header.utf8) }
         return Set(
-            lines.flatMap { $0.dropFirst(Self.header.count).split(separator: ",") }
+            lines.flatMap { Substring($0).dropFirst(Self.header.count).split(separator: ",") }
                 .map { Self.functions + $0.trimmingCharacters(in: .whitespaces) })
     }
 

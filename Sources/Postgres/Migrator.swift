@@ -98,7 +98,7 @@ package struct Migrator: Sendable {
     /// - Returns: The roles that were missing.
     @discardableResult
     package func createRoles(on connection: PostgresConnection) async throws -> [String] {
-        let folder = try MigrationFolder(self.directory)
+        let folder = try MigrationFolder(rolesOf: self.directory)
         guard let script = folder.rolesScript else { throw PostgresError(.migration, "the folder has no roles.sql") }
         return try await connection.transaction { connection in
             let missing = try Self.missingRoles(folder, on: connection)

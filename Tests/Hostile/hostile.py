@@ -172,19 +172,21 @@ ATTACKS = {
     "passwords": (8, guess, "127.0.0.1", SMALL),
 }
 failed = []
+# The last measurement alone: of which bodies, how long, and what was refused. Before an attack, it is that after the one before.
+alone = None
 if kinds["first"]["refused"]:
     failed.append("first")
 for kind, (count, action, source, size) in ATTACKS.items():
     for number in range(1, ROUNDS + 1):
-        alone, before = measure(source, size)
+        before, refusals = alone[1:] if alone and alone[0] == size else measure(source, size)
         with Hostile(count, action):
             beside, refused = measure(source, size)
         time.sleep(0.5)
         # Before and after, for others use the machine, too.
-        after, more = measure(source, size)
-        alone, refused = max(alone, after), before + refused + more
-        limit = max(2 * alone, FLOOR)
-        kinds[kind] = {"alone": round(alone, 1), "beside": round(beside, 1), "limit": round(limit, 1),
+        alone = (size, *measure(source, size))
+        slowest, refused = max(before, alone[1]), refusals + refused + alone[2]
+        limit = max(2 * slowest, FLOOR)
+        kinds[kind] = {"alone": round(slowest, 1), "beside": round(beside, 1), "limit": round(limit, 1),
                        "refused": sorted(refused), "rounds": number}
         print(kind, kinds[kind], file=sys.stderr)
         if refused or beside <= limit:

@@ -45,6 +45,11 @@ struct VIZAddress: Hashable {
 
     static func isAmericanCity(_ line: String) -> Bool { self.american(line) != nil }
 
+    static func isEuropeanCity(_ line: String) -> Bool {
+        line.first.map { $0.isNumber || $0.isLetter } == true && line.contains(where: \.isNumber)
+            && self.european(line) != nil
+    }
+
     /// `51147 KÖLN`, `L-1466 LUXEMBOURG`, `110 00 PRAHA 1`, `00-950 WARSZAWA`, `1012 AB AMSTERDAM`
     private static func european(_ line: String) -> (String, String)? {
         let pattern =

@@ -216,6 +216,9 @@ extension VIZFields {
 }
 
 extension VIZLine {
+    /// Whether it may be reported by itself.
+    package var isCertain: Bool { self.confidence >= Limits.reportedVIZText }
+
     /// Whether the line shows the letters and digits of `value`, each with at least `confidence`.
     package func shows(_ value: String, confidence: Double) -> Bool {
         let (characters, confidences) = VIZWords.spelt(Array(self.text), self.confidences)

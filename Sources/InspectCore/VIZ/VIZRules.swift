@@ -14,6 +14,8 @@ package struct VIZRules: Sendable {
         package var outcome: Outcome
         /// Index of the line that shows or contradicts it.
         package var line: Int?
+        /// Whether it is the line's first word that contradicts: the rest says nothing.
+        package var isFirstWord = false
     }
 
     package let findings: [Finding]
@@ -29,7 +31,7 @@ package struct VIZRules: Sendable {
             if isLegible, let other = Self.longerName(value, fields, expected),
                 trustsUnconfirmed || facts.lines[other].isConfirmed == true
             {
-                return Finding(field: value.field, outcome: .contradicts, line: other)
+                return Finding(field: value.field, outcome: .contradicts, line: other, isFirstWord: true)
             }
             if let line { return Finding(field: value.field, outcome: .agrees, line: line) }
             let other =

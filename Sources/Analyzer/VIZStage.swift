@@ -50,7 +50,9 @@ enum VIZStage {
             let doubtful = VIZRules(facts, expected: expected, trustsUnconfirmed: true).findings
                 .filter { $0.outcome == .contradicts }
             for finding in doubtful {
-                guard let line = finding.line, line < indices.count, facts.lines[line].isConfirmed == nil else { continue }
+                guard let line = finding.line, line < indices.count, facts.lines[line].isConfirmed == nil else {
+                    continue
+                }
                 let again = try reader.read(page, line: indices[line], again: true)
                 facts.lines[line].isConfirmed = facts.lines[line].saysTheSame(
                     as: again, confidence: Limits.confirmedVIZText, inFirstWord: finding.isFirstWord)

@@ -38,7 +38,7 @@ struct VIZAddress: Hashable {
         // Nearly every line fails here, and a regular expression is compiled at each use.
         guard line.last?.isNumber == true else { return nil }
         let pattern =
-            /^(?<city>[\p{L} .'-]+?),? +(?<state>[A-Z]{2}),? +(?<code>[0-9]{5}(-[0-9]{4})?|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9])$/
+            /^(?<city>[\p{L} .'-]+?)[,.]? +(?<state>[A-Z]{2})[,.]? *(?<code>[0-9]{5}(-[0-9]{4})?|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9])$/
         guard let match = line.wholeMatch(of: pattern) else { return nil }
         return (String(match.city), String(match.state), String(match.code))
     }

@@ -9,6 +9,11 @@ struct VIZAddress: Hashable {
     init?(_ text: String) {
         var lines = text.split(separator: "\n").map { Self.numbered($0.trimmingBlanks) }.filter { !$0.isEmpty }
         guard !lines.isEmpty else { return nil }
+        // `KOELN, HEIDESTR. 17`: on one line, commas stand between what others print on two.
+        if lines.count == 1, Self.american(lines[0]) == nil {
+            let parts = lines[0].split(separator: ",").map { $0.trimmingBlanks }.filter { !$0.isEmpty }
+            if parts.count == 2 { lines = parts }
+        }
         if let last = lines.last, let american = Self.american(last) {
             (self.city, self.subdivision, self.postalCode) = american
             lines.removeLast()

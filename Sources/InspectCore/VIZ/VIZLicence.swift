@@ -3,7 +3,8 @@
 enum VIZLicence {
     static func readings(_ lines: [VIZLine], dates: VIZDays) -> [VIZFields.Reading] {
         guard VIZLayout.isAmerican(lines) else { return [] }
-        return self.days(lines, dates) + self.numbers(lines) + self.classes(lines) + self.names(lines) + self.address(lines)
+        return self.days(lines, dates) + self.numbers(lines) + self.classes(lines) + self.names(lines)
+            + self.address(lines)
     }
 
     /// `4d LIC#WDLABCD456DG 9CLASS B`

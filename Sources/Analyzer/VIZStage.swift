@@ -48,11 +48,14 @@ enum VIZStage {
         if let expected {
             // A contradiction is an accusation, so it takes two readings.
             let doubtful = VIZRules(facts, expected: expected, trustsUnconfirmed: true).findings
-                .filter { $0.outcome == .contradicts }.compactMap(\.line).filter { $0 < indices.count }
-            for line in Set(doubtful) {
+                .filter { $0.outcome == .contradicts }
+            for finding in doubtful {
+                guard let line = finding.line, line < indices.count, facts.lines[line].isConfirmed == nil else {
+                    continue
+                }
                 let again = try reader.read(page, line: indices[line], again: true)
                 facts.lines[line].isConfirmed = facts.lines[line].saysTheSame(
-                    as: again, confidence: Limits.confirmedVIZText)
+                    as: again, confidence: Limits.confirmedVIZText, inFirstWord: finding.isFirstWord)
             }
         }
         for place in VIZFields.unseen(facts, expected: expected, today: today).prefix(self.mostLabels) {
@@ -60,9 +63,18 @@ enum VIZStage {
         }
         for (line, doubt) in VIZFields.unconfirmed(facts, expected: expected, today: today) where line < indices.count {
             let other: TextReader.Networks = second.contains(indices[line]) ? .first : .second
+            var others: [VIZLine] = []
             for isWider in [false, true] where facts.lines[line].isConfirmed != true {
                 let again = try reader.read(page, line: indices[line], again: isWider, by: other)
                 facts.lines[line].isConfirmed = again.shows(doubt.value, confidence: doubt.limit)
+                others.append(doubt.hasKnownWords ? again.spelt : again)
+            }
+            // Where the other network is sure of another text in both, the first was wrong.
+            if facts.lines[line].isConfirmed != true, others.count == 2,
+                others.allSatisfy({ $0.isCertain }), others[0].saysTheSame(as: others[1], confidence: 0)
+            {
+                facts.lines[line] = others[0]
+                facts.lines[line].isConfirmed = true
             }
         }
         facts.cpuMs = ProcessorClock.now - start

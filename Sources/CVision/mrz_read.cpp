@@ -127,6 +127,19 @@ Pass document_pass(const cv::Mat &gray, const cv_outline &outline) {
     return pass;
 }
 
+/// Whether a line of `reading` ends where `pass` does: it goes on beyond an outline that is wrong.
+bool is_cut(const MRZReading &reading, const Pass &pass) {
+    return std::any_of(reading.lines.begin(), reading.lines.end(), [&](const LineReading &read) {
+        const LineModel &line = read.line;
+        const double last = double(read.logs.size()) / classes - 1;
+        const cv::Rect &r = pass.region;
+        const auto is_edge = [&](const cv::Point2d &end) {
+            return std::min({end.x - r.x, end.y - r.y, r.br().x - end.x, r.br().y - end.y}) < line.along.b;
+        };
+        return is_edge(line.at(0)) || is_edge(line.at(last));
+    });
+}
+
 cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *readings, int32_t capacity,
                int32_t *count) {
     *count = 0;
@@ -148,9 +161,9 @@ cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *r
     }
     std::vector<MRZReading> best;
     const View *shown = nullptr;
-    bool unresolved = false;
+    bool unresolved = false, cut = false;
     for (const Pass &pass : passes) {
-        const bool enough = !best.empty() && best.front().score > sufficient;
+        const bool enough = !best.empty() && best.front().score > sufficient && !cut;
         const bool closer = pass.side > whole_side;
         if (pass.region.empty()) {
             continue;
@@ -171,6 +184,7 @@ cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *r
             if (!readings.empty() && (best.empty() || readings.front().score > best.front().score)) {
                 best = std::move(readings);
                 shown = &pass.view;
+                cut = is_cut(best.front(), pass);
             }
         }
     }

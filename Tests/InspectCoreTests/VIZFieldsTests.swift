@@ -46,6 +46,9 @@ import Testing
         ("Date of expiry/ Date d’expiration", .expiryDate), ("Behörde/Authority/Autorité", .issuingAuthority),
         ("Anschrift/Address/Adresse", .address), ("Sex/Sexe", .gender), ("3 DOB", .dateOfBirth),
         ("Personal No./ N° personnel", .personalNumber), ("Kansalaisuus·Nationalitet", .nationality),
+        ("Utfärdande myndighet/Issuing authority", .issuingAuthority), ("Entidade emissora", .issuingAuthority),
+        ("Hjemsted/Place of residence", .address), ("Rijksregisternummer", .personalNumber),
+        ("Country of birth", .placeOfBirth),
     ])
     func `Labels are known in every language`(text: String, field: VIZField) {
         #expect(VIZLabel.field(text) == field)
@@ -113,6 +116,17 @@ import Testing
         #expect(read[.placeOfBirth]?.value == "LUXEMBOURG")
     }
 
+    @Test func `A label in an unknown language stands between, and capitals as small as the label are a value`() {
+        let between = self.fields([
+            self.label("Place of birth", y: 0.3), self.label("Zu naskimovar", y: 0.311), self.line("ZENITH", y: 0.325),
+        ])
+        #expect(between[.placeOfBirth]?.value == "ZENITH")
+        let small = self.fields([self.label("Place of birth", y: 0.3), self.line("ZENITH", y: 0.311, height: 0.01)])
+        #expect(small[.placeOfBirth]?.value == "ZENITH")
+        let unread = self.fields([self.label("Place of birth", y: 0.3), self.label("Zu naskimovar", y: 0.311)])
+        #expect(unread[.placeOfBirth] == nil)
+    }
+
     @Test func `Two labels on one line have their own values`() {
         let read = self.fields([
             self.label("Sex/Sexe   Place of birth/Lieu de naissance", y: 0.36), self.line("F", x: 0.36, y: 0.375),
@@ -164,7 +178,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("12 AUG 74", 0.95, 0.9), ("PASSPORT OFFICE", 0.95, 0.9), ("PASSPORT OFFICE", 0.6, Limits.reportedVIZText),
+        ("12 AUG 74", 0.95, 0.9), ("ZENITH COUNTY", 0.95, 0.9), ("ZENITH COUNTY", 0.6, Limits.reportedVIZText),
     ])
     func `The other network must be sure where the first is not nearly so`(
         text: String, confidence: Double, limit: Double
@@ -206,6 +220,34 @@ import Testing
         let other = self.page(self.label("Colour of eyes", y: 0.385), self.line("BROWN", y: 0.4))
         #expect(other[.placeOfBirth] == nil)
         #expect(self.fields([self.line("ZENITH", y: 0.4)])[.placeOfBirth] == nil)
+    }
+
+    @Test func `Without a legible day of issue, the day of expiry bounds a passport's places`() {
+        func page(_ more: VIZLine...) -> VIZFields {
+            let lines =
+                [
+                    self.line("ERIKSSON", y: 0.1), self.line("ANNA MARIA", y: 0.16), self.line("12 AUG 1974", y: 0.3),
+                    self.line("15 APR 2034", y: 0.6),
+                ] + more
+            return self.fields(lines, days: self.days(lines))
+        }
+        let read = page(self.line("ZENITH", y: 0.4), self.line("ZENITH COUNTY", x: 0.7, y: 0.6))
+        #expect(read[.placeOfBirth]?.value == "ZENITH")
+        #expect(read[.issuingAuthority]?.value == "ZENITH COUNTY")
+        // The authority above the day of expiry.
+        #expect(page(self.line("ZENITH COUNTY", y: 0.5))[.placeOfBirth] == nil)
+        #expect(page(self.line("MINISTRY OF THE INTERIOR", y: 0.4))[.placeOfBirth] == nil)
+    }
+
+    @Test func `On a front, an address without a legible label has its postal code`() {
+        func front(_ town: String) -> String? {
+            self.fields([
+                self.line("ERIKSSON", x: 0.5, y: 0.1), self.line(town, x: 0.5, y: 0.3),
+                self.line("HEIDESTR. 17", x: 0.5, y: 0.32),
+            ])[.address]?.value
+        }
+        #expect(front("51147 KÖLN") == "51147 KÖLN\nHEIDESTR. 17")
+        #expect(front("KÖLN") == nil)
     }
 
     @Test func `The back of a card shows an address without a legible label, and names its authority`() {
@@ -325,6 +367,8 @@ import Testing
         #expect(german?.postalCode == "51147" && german?.city == "KÖLN" && german?.street == "HEIDESTRASSE 17")
         let without = VIZAddress("KÖLN\nHEIDESTR. 17")
         #expect(without?.city == "KÖLN" && without?.street == "HEIDESTR. 17" && without?.postalCode == nil)
+        let inline = VIZAddress("KÖLN, HEIDESTR. 17")
+        #expect(inline?.city == "KÖLN" && inline?.street == "HEIDESTR. 17")
         let american = VIZAddress("123 STREET ADDRESS\nYOUR CITY WA 99999-1234")
         #expect(american?.city == "YOUR CITY" && american?.subdivision == "WA" && american?.postalCode == "99999-1234")
         #expect(american?.street == "123 STREET ADDRESS")

@@ -85,6 +85,13 @@ import Testing
         #expect(VIZAuthority.line(Array(lines.dropFirst(2)), below: 0.3) == nil)
     }
 
+    @Test func `An authority whose whole name is known is certain in spite of one misread letter`() {
+        #expect(VIZAuthority.known("Ministère des Afftaires étrangères") == "Ministère des Affaires étrangères")
+        #expect(VIZAuthority.known("DAXILI IŞLƏR NAZIRLIYI") == "DAXİLİ İŞLƏR NAZİRLİYİ")
+        #expect(VIZAuthority.known("MINISTRY OF INTERNAL") == nil)
+        #expect(VIZAuthority.known("MINISTRY OF ETERNAL AFFAIRS") == nil)
+    }
+
     @Test func `Words of states with other letters are left out`() {
         #expect(!VIZAlphabet.isReadable("UKR"))
         #expect(VIZAlphabet.isReadable("POL") && VIZAlphabet.isReadable("AZE") && VIZAlphabet.isReadable(nil))
@@ -113,6 +120,12 @@ import Testing
         let read = VIZFields(
             VIZFacts(lines: lines, found: lines.count, modelSHA256: ""), dates: VIZDays(order: .monthFirst))
         #expect(read[.documentNumber]?.value == "WDLABCD456DG")
+        let joined = VIZFields(
+            VIZFacts(
+                lines: [lines[0], self.line(("4dLICHWDLABCD456DG 9CLASS B DONOR", 0.34, 0.15, 0.029))], found: 2,
+                modelSHA256: ""))
+        #expect(joined[.documentNumber]?.value == "WDLABCD456DG")
+        #expect(joined[.categories]?.value == "B")
         #expect(read[.lastName]?.value == "TALBOT")
         #expect(read[.firstName]?.value == "LIAM R.")
         #expect(read[.dateOfBirth]?.date == CalendarDate(year: 1958, month: 1, day: 6))

@@ -95,6 +95,21 @@ import Testing
         #expect(self.outcomes(self.page(birth: "13 AUG 1984"))[.dateOfBirth] == .contradicts)
     }
 
+    @Test func `A day that no calendar has contradicts, and so does a name of which the MRZ lacks the first letter`() {
+        #expect(self.outcomes(self.page(birth: "32/05/2014"))[.dateOfBirth] == .contradicts)
+        #expect(self.outcomes(self.page(birth: "32/05/20"))[.dateOfBirth] == .notFound)
+        let both = self.page(surname: "VERIKSSON") + [self.line("ERIKSSON", y: 0.19)]
+        #expect(self.outcomes(both)[.lastName] == .contradicts)
+        #expect(self.outcomes(self.page(surname: "ERIKSSON") + [self.line("VERIKSSON", y: 0.7)])[.lastName] == .agrees)
+    }
+
+    @Test func `A contradicting name is read twice in its first word alone`() {
+        let name = self.line("ADIL B", y: 0)
+        #expect(name.saysTheSame(as: self.line("ADIL X", y: 0), confidence: 0.9, inFirstWord: true))
+        #expect(!name.saysTheSame(as: self.line("ADIL X", y: 0), confidence: 0.9))
+        #expect(!name.saysTheSame(as: self.line("ODIL B", y: 0), confidence: 0.9, inFirstWord: true))
+    }
+
     @Test func `Uncertain text contradicts nothing`() {
         var weak = self.page(number: "L898702C3")
         weak[1].confidences[4] = 0.9

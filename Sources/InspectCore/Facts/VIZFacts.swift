@@ -28,9 +28,13 @@ package struct VIZLine: Codable, Sendable, Hashable {
     package var confidence: Double { self.confidences.min() ?? 0 }
 
     /// Whether a second reading found the same letters and digits, each with at least `confidence`.
-    package func saysTheSame(as other: VIZLine, confidence: Double) -> Bool {
+    ///
+    /// - Parameter inFirstWord: Compares the first words alone.
+    package func saysTheSame(as other: VIZLine, confidence: Double, inFirstWord: Bool = false) -> Bool {
         func marks(_ line: VIZLine) -> [(Character, Double)] {
-            zip(line.text, line.confidences).filter { $0.0.isLetter || $0.0.isNumber }
+            let all = Array(zip(line.text, line.confidences))
+            let part = inFirstWord ? all.prefix { $0.0 != " " } : all[...]
+            return part.filter { $0.0.isLetter || $0.0.isNumber }
         }
         let seen = marks(other)
         return seen.map(\.0) == marks(self).map(\.0) && seen.allSatisfy { $0.1 >= confidence }

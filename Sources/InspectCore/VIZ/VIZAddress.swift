@@ -9,6 +9,11 @@ struct VIZAddress: Hashable {
     init?(_ text: String) {
         var lines = text.split(separator: "\n").map { Self.numbered($0.trimmingBlanks) }.filter { !$0.isEmpty }
         guard !lines.isEmpty else { return nil }
+        // `KOELN, HEIDESTR. 17`: on one line, commas stand between what others print on two.
+        if lines.count == 1, Self.american(lines[0]) == nil {
+            let parts = lines[0].split(separator: ",").map { $0.trimmingBlanks }.filter { !$0.isEmpty }
+            if parts.count == 2 { lines = parts }
+        }
         if let last = lines.last, let american = Self.american(last) {
             (self.city, self.subdivision, self.postalCode) = american
             lines.removeLast()
@@ -38,12 +43,17 @@ struct VIZAddress: Hashable {
         // Nearly every line fails here, and a regular expression is compiled at each use.
         guard line.last?.isNumber == true else { return nil }
         let pattern =
-            /^(?<city>[\p{L} .'-]+?),? +(?<state>[A-Z]{2}),? +(?<code>[0-9]{5}(-[0-9]{4})?|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9])$/
+            /^(?<city>[\p{L} .'-]+?)[,.]? +(?<state>[A-Z]{2})[,.]? *(?<code>[0-9]{5}(-[0-9]{4})?|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9])$/
         guard let match = line.wholeMatch(of: pattern) else { return nil }
         return (String(match.city), String(match.state), String(match.code))
     }
 
     static func isAmericanCity(_ line: String) -> Bool { self.american(line) != nil }
+
+    static func isEuropeanCity(_ line: String) -> Bool {
+        line.first.map { $0.isNumber || $0.isLetter } == true && line.contains(where: \.isNumber)
+            && self.european(line) != nil
+    }
 
     /// `51147 KÖLN`, `L-1466 LUXEMBOURG`, `110 00 PRAHA 1`, `00-950 WARSZAWA`, `1012 AB AMSTERDAM`
     private static func european(_ line: String) -> (String, String)? {

@@ -53,6 +53,13 @@ enum VIZDate {
         }
     }
 
+    /// Whether `text` is a day's numbers and nothing else, whether or not a calendar has that day.
+    static func isForm(_ text: String) -> Bool {
+        let parts = text.split(separator: text.first { "./-".contains($0) } ?? "/", omittingEmptySubsequences: false)
+        return parts.count == 3 && parts.map(\.count) == [2, 2, 4]
+            && parts.allSatisfy { $0.allSatisfy { $0.isASCII && $0.isNumber } }
+    }
+
     /// The characters of the first day in `text` that is written in numbers alone: one or two digits, a full stop, slash or
     /// hyphen, one or two digits, the same once more, and a year of four or two digits.
     static func range(_ text: String) -> Range<Int>? {

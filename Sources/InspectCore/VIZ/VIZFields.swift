@@ -160,6 +160,7 @@ package struct VIZFields {
             guard letters >= 2, digits <= 3 else { return nil }
         case .issuingAuthority:
             guard letters >= 2 else { return nil }
+            if let known = VIZAuthority.known(value) { (reading.value, reading.confidence) = (known, 1) }
         case .categories:
             // Capitals with a digit or two: C1E, AM/B1/B.
             guard value.wholeMatch(of: /[A-Z][A-Z0-9]{0,2}([ ,\/]+[A-Z][A-Z0-9]{0,2})*/) != nil else { return nil }

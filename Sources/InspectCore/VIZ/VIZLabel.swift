@@ -205,7 +205,7 @@ enum VIZLabel {
     }
 
     /// Insertions, deletions and substitutions from one to the other; `nil` for more than `most`.
-    private static func distance(_ left: [UInt8], _ right: [UInt8], most: Int) -> Int? {
+    static func distance(_ left: [UInt8], _ right: [UInt8], most: Int) -> Int? {
         if most == 0 { return left == right ? 0 : nil }
         var row = Array(0...right.count)
         for (index, letter) in left.enumerated() {

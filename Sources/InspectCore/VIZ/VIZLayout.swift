@@ -124,7 +124,7 @@ struct VIZLayout {
     func values(of label: Label) -> [Int] { [self.below(label), self.beside(label)].compactMap { $0 } }
 
     /// The nearest line under the label, unless that is another label.
-    private func below(_ label: Label) -> Int? {
+    private func below(_ label: Label, rest: Int = 1) -> Int? {
         let own = self.lines[label.line]
         let bottom = own.place.y + own.place.height
         let near = self.lines.indices.filter { other in
@@ -150,11 +150,19 @@ struct VIZLayout {
             // The label goes on in the next line.
             let next = self.labels.first { $0.line == nearest }
             guard let next, next.field == label.field, next.left < label.right else { return nil }
-            return self.below(next)
+            return self.below(next, rest: rest)
         }
         if self.labels.contains(where: { $0.line == nearest }) { return nil }
-        // What is as small as the label may be the label in a language that is not known.
-        return self.lines[nearest].height > 1.1 * own.height ? nearest : nil
+        if self.lines[nearest].height > 1.1 * own.height { return nearest }
+        // What is as small as the label may be the label in a language that is not known, with the value under it.
+        let place = self.lines[nearest].place
+        let next = Label(field: label.field, line: nearest, left: place.x, right: place.x + place.width)
+        if rest > 0, let value = self.below(next, rest: rest - 1), self.lines[value].height > 1.1 * own.height {
+            return value
+        }
+        // Labels are written small, values in capitals.
+        let isCapital = { (line: VIZLine) in !line.text.contains(where: \.isLowercase) }
+        return isCapital(self.lines[nearest]) && !isCapital(own) ? nearest : nil
     }
 
     /// The nearest line right of the label on its row, unless another label stands between.

@@ -3,7 +3,8 @@
 enum VIZLicence {
     static func readings(_ lines: [VIZLine], dates: VIZDays) -> [VIZFields.Reading] {
         guard VIZLayout.isAmerican(lines) else { return [] }
-        return self.days(lines, dates) + self.numbers(lines) + self.names(lines) + self.address(lines)
+        return self.days(lines, dates) + self.numbers(lines) + self.classes(lines) + self.names(lines)
+            + self.address(lines)
     }
 
     /// `4d LIC#WDLABCD456DG 9CLASS B`
@@ -12,11 +13,23 @@ enum VIZLicence {
             let text = line.text.uppercased()
             // Few lines are worth the regular expression, which is compiled at each use.
             guard text.contains("LIC") || text.contains("DL"),
-                let match = text.firstMatch(of: /(LIC ?#|DLN|DL ?#|LIC NO|DL NO)[:. ]*([A-Z0-9-]{6,})/),
+                // The sign for a number may look like an H.
+                let match = text.firstMatch(of: /(LIC ?#|LICH|DLN|DL ?#|LIC NO|DL NO)[:. ]*([A-Z0-9-]{6,})/),
                 match.2.count(where: \.isNumber) >= 3, text.count == line.text.count
             else { return nil }
             let start = text.distance(from: text.startIndex, to: match.2.startIndex)
             return self.reading(.documentNumber, line, index, characters: start..<start + match.2.count)
+        }
+    }
+
+    /// `9CLASS B`, also behind another field.
+    private static func classes(_ lines: [VIZLine]) -> [VIZFields.Reading] {
+        lines.enumerated().compactMap { index, line in
+            guard line.text.contains("CLASS"),
+                let match = line.text.firstMatch(of: /(^|[^A-Z0-9])9A? ?CLASS[:. ]+([A-Z]{1,2})( |$)/)
+            else { return nil }
+            let start = line.text.distance(from: line.text.startIndex, to: match.2.startIndex)
+            return self.reading(.categories, line, index, characters: start..<start + match.2.count)
         }
     }
 

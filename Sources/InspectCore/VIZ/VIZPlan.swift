@@ -192,6 +192,8 @@ extension VIZFields {
         package var value: String
         /// The confidence that every character of the other reading needs.
         package var limit: Double
+        /// Whether it is a place or an authority, whose words are known.
+        package var hasKnownWords = false
     }
 
     /// The doubtful values by line.
@@ -206,7 +208,9 @@ extension VIZFields {
             else { continue }
             let values = reading.value.split(separator: "\n").map(String.init)
             for (line, value) in zip(reading.lines, values) where facts.lines[line].isConfirmed == nil {
-                lines[line] = Doubt(value: value, limit: reading.confirmingLimit)
+                lines[line] = Doubt(
+                    value: value, limit: reading.confirmingLimit,
+                    hasKnownWords: reading.field == .placeOfBirth || reading.field == .issuingAuthority)
             }
         }
         let days = VIZDays(expected, lines: facts.lines, today: today)
@@ -218,6 +222,17 @@ extension VIZFields {
 }
 
 extension VIZLine {
+    /// Whether it may be reported by itself.
+    package var isCertain: Bool { self.confidence >= Limits.reportedVIZText }
+
+    /// With its towns' and authorities' words as they are spelt.
+    package var spelt: VIZLine {
+        var line = self
+        let (characters, confidences) = VIZWords.spelt(Array(self.text), self.confidences)
+        (line.text, line.confidences) = (String(characters), confidences)
+        return line
+    }
+
     /// Whether the line shows the letters and digits of `value`, each with at least `confidence`.
     package func shows(_ value: String, confidence: Double) -> Bool {
         let (characters, confidences) = VIZWords.spelt(Array(self.text), self.confidences)

@@ -4,29 +4,40 @@ struct VIZPosition {
     private let facts: VIZFacts
     private let layout: VIZLayout
     private let birth: VIZLine
-    /// The day of issue.
+    /// The day of issue, or else that of expiry, which stands beside or under it.
     private let issue: VIZLine
+    private let isIssue: Bool
     private let names: [VIZExpectation.Value]
 
-    /// `nil` unless the page shows both days.
+    /// `nil` unless the page shows the day of birth and, under it, one of the others.
     init?(_ facts: VIZFacts, _ layout: VIZLayout, _ days: VIZDays) {
         guard days.isBooklet, let day = days.birth,
             let birth = facts.lines.first(where: { VIZDate.readings($0.text, order: days.order).contains(day) }),
-            let issue = days.issue(facts.lines).map({ facts.lines[$0.line] }),
-            issue.place.y > birth.place.y + birth.place.height
+            let issue = Self.second(facts, days), issue.line.place.y > birth.place.y + birth.place.height
         else { return nil }
-        (self.facts, self.layout, self.birth, self.issue) = (facts, layout, birth, issue)
+        (self.facts, self.layout, self.birth, self.issue) = (facts, layout, birth, issue.line)
+        self.isIssue = issue.isIssue
         self.names = days.names
     }
 
-    /// The only line of words between the days.
+    private static func second(_ facts: VIZFacts, _ days: VIZDays) -> (line: VIZLine, isIssue: Bool)? {
+        if let issue = days.issue(facts.lines) { return (facts.lines[issue.line], true) }
+        guard let day = days.expiry else { return nil }
+        return facts.lines.first { VIZDate.readings($0.text, order: days.order).contains(day) }.map { ($0, false) }
+    }
+
+    /// The only line of words between the days, if that is not the authority, which may stand above the day of expiry.
     func placeOfBirth(but taken: Set<Int>) -> Int? {
         let found = self.words(but: taken).filter { index in
             let middle = self.middle(self.facts.lines[index])
             return middle > self.birth.place.y + self.birth.place.height
                 && middle < self.issue.place.y - 0.1 * self.issue.place.height
         }
-        return found.count == 1 ? found.first : nil
+        guard found.count == 1, let line = found.first else { return nil }
+        if self.isIssue { return line }
+        // The day of issue has a row of its own between.
+        let isNext = self.facts.lines[line].place.y < (self.birth.place.y + self.issue.place.y) / 2
+        return isNext && !VIZAuthority.begins(self.facts.lines[line].text, isWhole: false) ? line : nil
     }
 
     /// The only line of words, or two under each other, beside or under the day of issue.
@@ -40,15 +51,16 @@ struct VIZPosition {
             ? first : nil
     }
 
-    /// The first line of the only address on a card's back: a street with its number, and directly above or under it a town, all as
-    /// high and with the same left edge.
+    /// The first line of the only address: a street with its number, and directly above or under it a town, all as high and with the
+    /// same left edge. On a front, where names stand too, the town has its postal code.
     static func address(_ facts: VIZFacts, _ layout: VIZLayout, _ days: VIZDays) -> Int? {
-        guard days.top == -.infinity else { return nil }
+        let isBack = days.top == -.infinity
         let isOther = { (index: Int) in layout.isLabel[index] || layout.labels.contains { $0.line == index } }
         let pairs = facts.lines.indices.compactMap { first -> Int? in
             guard !isOther(first), let second = layout.continuation(of: first, most: 1).first else { return nil }
             let texts = [first, second].map { VIZFields.trimmed(facts.lines[$0].text) }
-            return texts.contains(where: self.isStreet) && texts.contains { !self.isStreet($0) && self.isTown($0) }
+            guard texts.contains(where: self.isStreet) else { return nil }
+            return texts.contains { isBack ? !self.isStreet($0) && self.isTown($0) : VIZAddress.isEuropeanCity($0) }
                 ? first : nil
         }
         return pairs.count == 1 ? pairs[0] : nil

@@ -18,6 +18,8 @@ package struct VIZRules: Sendable {
         package var outcome: Outcome
         /// Index of the line that shows or contradicts it.
         package var line: Int?
+        /// Whether it is the line's first word that contradicts: the rest says nothing.
+        package var isFirstWord = false
     }
 
     /// One for each field of the expectation.
@@ -31,9 +33,16 @@ package struct VIZRules: Sendable {
         // Two values that agree prove that this is the right document and that its VIZ is legible.
         let isLegible = shown.count { $0 != nil } >= 2
         self.findings = zip(expected.values, shown).map { value, line in
+            if isLegible, let other = Self.longerName(value, fields, expected),
+                trustsUnconfirmed || facts.lines[other].isConfirmed == true
+            {
+                return Finding(field: value.field, outcome: .contradicts, line: other, isFirstWord: true)
+            }
             if let line { return Finding(field: value.field, outcome: .agrees, line: line) }
             let other =
-                isLegible ? Self.contradiction(value, fields, expected) ?? Self.nearMiss(value, facts) : nil
+                isLegible
+                ? Self.contradiction(value, fields, expected) ?? Self.nearMiss(value, facts)
+                    ?? Self.noDay(value, facts, fields.layout) : nil
             if let other, trustsUnconfirmed || facts.lines[other].isConfirmed == true {
                 return Finding(field: value.field, outcome: .contradicts, line: other)
             }
@@ -85,6 +94,33 @@ package struct VIZRules: Sendable {
         }
         // Names have more spellings than any table lists: only one that shares little contradicts.
         return shared < 0.5 && text.allSatisfy { $0.isASCII } ? reading.line : nil
+    }
+
+    /// A labelled name whose first word is the machine-readable one with a letter before it, although another line spells it as the
+    /// MRZ does: a letter that was cut off is no spelling (Doc 9303-3 §6), and no reading adds one with certainty.
+    private static func longerName(
+        _ value: VIZExpectation.Value, _ fields: VIZFields, _ expected: VIZExpectation
+    ) -> Int? {
+        guard value.field == .firstName || value.field == .lastName, !value.isTruncated,
+            let reading = fields[value.field], reading.confidence >= Limits.sureVIZText,
+            !expected.values.contains(where: { $0.isShown(in: reading.value) }),
+            let printed = VIZText.words(reading.value).first, printed.allSatisfy(\.isASCII),
+            let wanted = value.text.split(separator: " ").first, wanted.count >= 3
+        else { return nil }
+        return printed.dropFirst() == wanted ? reading.line : nil
+    }
+
+    /// A labelled date in numbers that no calendar has, `32/05/2014`: it is another than the MRZ's, whichever was meant.
+    private static func noDay(_ value: VIZExpectation.Value, _ facts: VIZFacts, _ layout: VIZLayout) -> Int? {
+        guard value.date != nil else { return nil }
+        for label in layout.labels where label.field == value.field && label.inline == nil {
+            guard let index = layout.value(of: label) else { continue }
+            let line = facts.lines[index]
+            if line.confidence >= Limits.sureVIZText, VIZDate.isForm(line.text), VIZDate.readings(line.text).isEmpty {
+                return index
+            }
+        }
+        return nil
     }
 
     /// A number of the same length with one or two other characters, anywhere: no unrelated number of a document is so

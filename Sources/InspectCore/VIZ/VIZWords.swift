@@ -40,7 +40,7 @@ enum VIZWords {
         return VIZText.ascii(String(capital)).first ?? capital
     }
 
-    private static func plain(_ word: String) -> String { String(word.map(self.plain)) }
+    static func plain(_ word: String) -> String { String(word.map(self.plain)) }
 
     /// `characters` as their words are spelt, and how certain each is.
     static func spelt(_ characters: [Character], _ confidences: [Double]) -> ([Character], [Double]) {

@@ -2,6 +2,7 @@
 // appears here.
 #pragma once
 #include <array>
+#include <limits>
 #include <memory>
 #include <opencv2/core.hpp>
 #include <string>
@@ -24,8 +25,9 @@ class FaceDetector {
 public:
     FaceDetector();
     ~FaceDetector();
-    /// Faces of an 8-bit grey image, best score first, overlaps already suppressed.
-    std::vector<FaceBox> detect(const cv::Mat &gray);
+    /// Faces of an 8-bit grey image, best score first, overlaps already suppressed. Where one that looks straight ahead and stands
+    /// upright has the score `sure`, only such faces are sought.
+    std::vector<FaceBox> detect(const cv::Mat &gray, double sure = std::numeric_limits<double>::infinity());
     /// The same for faces that look straight ahead and stand upright, as portraits do, in half the time.
     std::vector<FaceBox> detect_frontal(const cv::Mat &gray);
 

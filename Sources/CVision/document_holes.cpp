@@ -154,11 +154,10 @@ double torn_edge(const cv::Mat &away, double limit) {
     for (int edge = 0; edge < 4; ++edge) {
         cv::Mat inward, far;
         for (int index = 1; index < count; ++index) {
-            const cv::Rect box = inwards(cv::Rect(stats.at<int>(index, cv::CC_STAT_LEFT),
-                                                  stats.at<int>(index, cv::CC_STAT_TOP),
-                                                  stats.at<int>(index, cv::CC_STAT_WIDTH),
-                                                  stats.at<int>(index, cv::CC_STAT_HEIGHT)),
-                                         like.size(), edge);
+            const cv::Rect box =
+                inwards(cv::Rect(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
+                                 stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT)),
+                        like.size(), edge);
             if (box.y > rim || box.height < least_tear * side) continue;
             if (inward.empty()) inward = inwards(labels, edge), far = inwards(away, edge);
             if (inward.cols < 3 * corner) break;

@@ -81,8 +81,7 @@ double laplacian_variance(const cv::Mat &gray) {
             const int to = std::min(gray.cols, from + run);
             int32_t part = 0, part_squares = 0;
             for (int x = from; x < to; ++x) {
-                const int16_t value =
-                    static_cast<int16_t>(row[x - 1] + row[x + 1] + above[x] + below[x] - 4 * row[x]);
+                const int16_t value = static_cast<int16_t>(row[x - 1] + row[x + 1] + above[x] + below[x] - 4 * row[x]);
                 part += value;
                 part_squares += value * value;
             }

@@ -11,9 +11,9 @@ namespace cvision {
 namespace {
 
 constexpr int side = spectrum_side;  // px of a patch, at the image's own resolution
-constexpr int lowest = 40;         // cycles in a patch: coarser patterns are the document's own
-constexpr int highest = 120;       // finer ones are sampling
-constexpr float least_peak = 3.5;  // ln of power over its surroundings, for a peak to belong to a raster
+constexpr int lowest = 40;           // cycles in a patch: coarser patterns are the document's own
+constexpr int highest = 120;         // finer ones are sampling
+constexpr float least_peak = 3.5;    // ln of power over its surroundings, for a peak to belong to a raster
 
 struct Peak {
     double radius, angle, height;  // cycles in a patch; degrees, 0 to 180; ln of power over the surroundings

@@ -40,7 +40,8 @@ constexpr int place_of(int k) { return (k & 3) << 6 | (k & 12) << 2 | (k & 48) >
     for (int span = side; span > 1; span /= 4) {
         const int quarter = span / 4, turn = side / span;
         for (int k = 0; k < quarter; ++k) {
-            const auto c1 = circle.cosine[static_cast<size_t>(k * turn)], s1 = circle.sine[static_cast<size_t>(k * turn)],
+            const auto c1 = circle.cosine[static_cast<size_t>(k * turn)],
+                       s1 = circle.sine[static_cast<size_t>(k * turn)],
                        c2 = circle.cosine[static_cast<size_t>(2 * k * turn)],
                        s2 = circle.sine[static_cast<size_t>(2 * k * turn)],
                        c3 = circle.cosine[static_cast<size_t>(3 * k * turn)],
@@ -81,7 +82,10 @@ struct Columns {
 cv::Mat spectrum_of(const cv::Mat &patch) {
     auto run = transform_by_4;
 #ifdef __x86_64__
-    if (registers() != Registers::by_4) run = transform_by_8;
+    if (registers() != Registers::by_4) {
+        count_wide_run();
+        run = transform_by_8;
+    }
 #endif
     Lanes z;
     Columns columns;

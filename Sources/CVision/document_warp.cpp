@@ -39,11 +39,9 @@ struct Positions {
             return _mm256_add_pd(_mm256_set1_pd(start), _mm256_mul_pd(_mm256_set1_pd(step), at));
         };
         const __m256d w = along(w0, map(2, 0));
-        const __m256d factor =
-            _mm256_andnot_pd(_mm256_cmp_pd(w, zero, _CMP_EQ_OQ), _mm256_div_pd(whole, w));
+        const __m256d factor = _mm256_andnot_pd(_mm256_cmp_pd(w, zero, _CMP_EQ_OQ), _mm256_div_pd(whole, w));
         const auto rounded = [&](const __m256d &value) __attribute__((target("avx2"))) {
-            return _mm256_cvtpd_epi32(
-                _mm256_max_pd(least, _mm256_min_pd(most, _mm256_mul_pd(value, factor))));
+            return _mm256_cvtpd_epi32(_mm256_max_pd(least, _mm256_min_pd(most, _mm256_mul_pd(value, factor))));
         };
         _mm_store_si128(reinterpret_cast<__m128i *>(&positions.x[static_cast<size_t>(i)]),
                         rounded(along(x0, map(0, 0))));
@@ -109,14 +107,14 @@ void sample_some(const cv::Mat &image, const Positions &positions, int from, int
     const int x = positions.x[static_cast<size_t>(i)], y = positions.y[static_cast<size_t>(i)];
     const int a = x & (parts - 1), b = y & (parts - 1);
     const uint8_t *above = image.data + static_cast<size_t>(y >> 5) * image.step + 3 * (x >> 5);
-    const __m128i four = _mm_shuffle_epi8(
-        _mm_unpacklo_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(above)),
-                           _mm_loadl_epi64(reinterpret_cast<const __m128i *>(above + image.step))),
-        _mm_setr_epi8(0, 3, 8, 11, 1, 4, 9, 12, 2, 5, 10, 13, -1, -1, -1, -1));
+    const __m128i four =
+        _mm_shuffle_epi8(_mm_unpacklo_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(above)),
+                                            _mm_loadl_epi64(reinterpret_cast<const __m128i *>(above + image.step))),
+                         _mm_setr_epi8(0, 3, 8, 11, 1, 4, 9, 12, 2, 5, 10, 13, -1, -1, -1, -1));
     const __m128i across = _mm_set1_epi16(static_cast<int16_t>((parts - a) | a << 8));
     const __m128i down = _mm_set1_epi32((parts - b) | b << 16);
-    const __m128i sum = _mm_add_epi32(_mm_madd_epi16(_mm_maddubs_epi16(four, across), down),
-                                      _mm_set1_epi32(parts * parts / 2));
+    const __m128i sum =
+        _mm_add_epi32(_mm_madd_epi16(_mm_maddubs_epi16(four, across), down), _mm_set1_epi32(parts * parts / 2));
     const __m128i words = _mm_packus_epi32(_mm_srli_epi32(sum, 10), _mm_setzero_si128());
     const int bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
     std::memcpy(result + 3 * i, &bytes, 4);
@@ -173,6 +171,7 @@ cv::Mat warped(const cv::Mat &image, const cv::Matx33d &to_image, cv::Size size)
     const bool fits = image.cols < SHRT_MAX && image.rows < SHRT_MAX && image.total() * image.elemSize() < INT_MAX &&
                       image.dims == 2 && image.cols > 2 && image.rows > 1 && !size.empty();
     if (registers() != Registers::by_4 && fits && (image.type() == CV_8UC1 || image.type() == CV_8UC3)) {
+        count_wide_run();
         result.create(size, image.type());
         warp(image, to_image, result);
         return result;

@@ -84,7 +84,56 @@ constexpr double zone_ratio = 11, oblique_ratio = 13, most_oblique = 22;
 /// The least score of a face on a page that was stretched.
 constexpr double least_stretched_score = 0.5;
 
+/// At least this share of a region must be above the MRZ; otherwise what was cut off is no page below its MRZ.
+constexpr double least_left = 0.5;
+
+/// `region` without the MRZ and everything below it.
+cv::Rect above_mrz(const cv::Rect &region, const cv_point mrz[4]) {
+    const double across = mrz[3].x - mrz[0].x, down = mrz[3].y - mrz[0].y;
+    double x0 = region.x, y0 = region.y, x1 = region.br().x, y1 = region.br().y;
+    if (std::abs(down) >= std::abs(across)) {
+        down > 0 ? y1 = std::min(y1, std::max(mrz[0].y, mrz[1].y)) : y0 = std::max(y0, std::min(mrz[0].y, mrz[1].y));
+    } else {
+        across > 0 ? x1 = std::min(x1, std::max(mrz[0].x, mrz[1].x)) : x0 = std::max(x0, std::min(mrz[0].x, mrz[1].x));
+    }
+    const cv::Rect left(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
+                        cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
+    return x1 > x0 && y1 > y0 && left.area() >= least_left * region.area() ? left : region;
+}
+
 }  // namespace
+
+cv::Rect cvision::begin_of_lines(const cv::Rect &region, const cv_point mrz[4]) {
+    constexpr double share = 0.6;
+    const double across = mrz[1].x - mrz[0].x, down = mrz[1].y - mrz[0].y;
+    double x0 = region.x, y0 = region.y, x1 = region.br().x, y1 = region.br().y;
+    if (std::abs(across) >= std::abs(down)) {
+        const double end = mrz[0].x + share * across;
+        across > 0 ? x1 = std::min(x1, end) : x0 = std::max(x0, end);
+    } else {
+        const double end = mrz[0].y + share * down;
+        down > 0 ? y1 = std::min(y1, end) : y0 = std::max(y0, end);
+    }
+    if (x1 - x0 < 1 || y1 - y0 < 1) return region;
+    return cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
+                    cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
+}
+
+cv::Rect cvision::portrait_region(const cv_document_side &side, const cv::Size &size) {
+    cv::Rect region(cv::Point(), size);
+    if (side.has_outline) {
+        double x0 = size.width, y0 = size.height, x1 = 0, y1 = 0;
+        for (const cv_point &corner : side.outline) {
+            x0 = std::min(x0, corner.x), x1 = std::max(x1, corner.x);
+            y0 = std::min(y0, corner.y), y1 = std::max(y1, corner.y);
+        }
+        const cv::Rect inside = cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
+                                         cv::Point(static_cast<int>(x1) + 1, static_cast<int>(y1) + 1)) &
+                                region;
+        if (!inside.empty()) region = inside;
+    }
+    return side.has_mrz ? above_mrz(region, side.mrz) : region;
+}
 
 std::vector<cv_face> cvision::oblique_faces(cv_face_engine &engine, const cv_image &image, const cv_document_side &side,
                                             int known_turns) {

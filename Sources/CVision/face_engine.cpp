@@ -157,58 +157,6 @@ cv_face described(const cv_face_engine &engine, const cv_image &image, const cv:
 /// Finds faces that are large in their image, at half the cost of the first of `passes`.
 constexpr Pass quick_pass = {0, 448, 1, 0, 0};
 
-/// At least this share of a region must be above the MRZ; otherwise what was cut off is no page below its MRZ.
-constexpr double least_left = 0.5;
-
-/// `region` without the MRZ and everything below it.
-cv::Rect above_mrz(const cv::Rect &region, const cv_point mrz[4]) {
-    const double across = mrz[3].x - mrz[0].x, down = mrz[3].y - mrz[0].y;
-    double x0 = region.x, y0 = region.y, x1 = region.br().x, y1 = region.br().y;
-    if (std::abs(down) >= std::abs(across)) {
-        down > 0 ? y1 = std::min(y1, std::max(mrz[0].y, mrz[1].y)) : y0 = std::max(y0, std::min(mrz[0].y, mrz[1].y));
-    } else {
-        across > 0 ? x1 = std::min(x1, std::max(mrz[0].x, mrz[1].x)) : x0 = std::max(x0, std::min(mrz[0].x, mrz[1].x));
-    }
-    const cv::Rect left(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
-                        cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
-    return x1 > x0 && y1 > y0 && left.area() >= least_left * region.area() ? left : region;
-}
-
-/// The part of `region` from the start of a two-line MRZ to three fifths of its length: portraits are on that side of the page
-/// (Doc 9303-4 §4.2 and -6 §4.2); on the other are text and a second, smaller portrait.
-cv::Rect begin_of_lines(const cv::Rect &region, const cv_point mrz[4]) {
-    constexpr double share = 0.6;
-    const double across = mrz[1].x - mrz[0].x, down = mrz[1].y - mrz[0].y;
-    double x0 = region.x, y0 = region.y, x1 = region.br().x, y1 = region.br().y;
-    if (std::abs(across) >= std::abs(down)) {
-        const double end = mrz[0].x + share * across;
-        across > 0 ? x1 = std::min(x1, end) : x0 = std::max(x0, end);
-    } else {
-        const double end = mrz[0].y + share * down;
-        down > 0 ? y1 = std::min(y1, end) : y0 = std::max(y0, end);
-    }
-    if (x1 - x0 < 1 || y1 - y0 < 1) return region;
-    return cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
-                    cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
-}
-
-/// The part of the image that shows the document's portrait.
-cv::Rect portrait_region(const cv_document_side &side, const cv::Size &size) {
-    cv::Rect region(cv::Point(), size);
-    if (side.has_outline) {
-        double x0 = size.width, y0 = size.height, x1 = 0, y1 = 0;
-        for (const cv_point &corner : side.outline) {
-            x0 = std::min(x0, corner.x), x1 = std::max(x1, corner.x);
-            y0 = std::min(y0, corner.y), y1 = std::max(y1, corner.y);
-        }
-        const cv::Rect inside = cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
-                                         cv::Point(static_cast<int>(x1) + 1, static_cast<int>(y1) + 1)) &
-                                region;
-        if (!inside.empty()) region = inside;
-    }
-    return side.has_mrz ? above_mrz(region, side.mrz) : region;
-}
-
 /// How to search an image.
 struct Search {
     cv::Rect region;
@@ -217,7 +165,7 @@ struct Search {
     int known_turns;  // 0–3 skips the passes for other orientations; −1 tries all
     /// Of the image's longer side: an upright face this wide ends the search even with a lower score.
     double believable_width;
-    bool counts;  // searches for more where there are several faces
+    bool counts;     // searches for more where there are several faces
     double frontal;  // a face with this score that looks straight ahead is enough for a pass
 };
 
@@ -364,11 +312,11 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
     return cvision::guard(error, [&] {
         const Pass *first = side->bears_portrait ? std::begin(document_passes) : &back_pass;
         const Pass *last = side->bears_portrait ? std::end(document_passes) : &back_pass + 1;
-        const cv::Rect region = portrait_region(*side, image->gray.size());
+        const cv::Rect region = cvision::portrait_region(*side, image->gray.size());
         std::vector<cv_face> found;
         if (side->has_mrz && side->bears_portrait && known_turns >= 0) {
             // The portrait's region at the same scale as in the first pass over the whole.
-            const cv::Rect likely = begin_of_lines(region, side->mrz);
+            const cv::Rect likely = cvision::begin_of_lines(region, side->mrz);
             Pass pass = document_passes[0];
             pass.longer_side =
                 pass.longer_side * std::max(likely.width, likely.height) / std::max(region.width, region.height);

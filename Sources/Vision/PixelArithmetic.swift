@@ -1,7 +1,7 @@
 internal import CVision
 package import InspectCore
 
-/// Compares the arithmetic for wide registers with plain sums, and with OpenCV's averages.
+/// Compares the arithmetic for wide registers with plain sums, and with OpenCV's averages, straightened pixels and spectra.
 package enum PixelArithmetic {
     package struct Check: Sendable {
         /// Sums and averages compared, and how many differ: if any does, results depend on the processor.

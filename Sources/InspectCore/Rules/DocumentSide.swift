@@ -80,7 +80,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
 
     /// Whether three lines stand below the largest face on the same side, as on residence permits of the United States until 2010.
     ///
-    /// A card has 31 mm above its MRZ, whose lines are 76 mm long (Doc 9303-5 §4.2): in an image of both sides, a front's portrait
+    /// A card has 31 mm above its MRZ, whose lines are 76 mm long (Doc 9303-5): in an image of both sides, a front's portrait
     /// is further above a back's lines, or below or beside them.
     private static func isBelowPortrait(_ facts: DocumentFacts) -> Bool {
         guard let quad = facts.mrz?.quad, let box = facts.faces.first?.box else { return false }

@@ -32,6 +32,8 @@ EdgeMap find_edges(const cv::Mat &bgr) {
     cv::Sobel(smooth, gy, CV_16S, 0, 1, 3);
     EdgeMap map;
     map.size = bgr.size();
+    constexpr int least = static_cast<int>(16 * weakest_edge * weakest_edge);
+    const auto square = [](int x, int y) { return x * x + y * y; };
     cv::Mat gradient(bgr.size(), CV_32FC2);
     cv::Mat magnitude(bgr.size(), CV_32F);
     for (int y = 0; y < bgr.rows; ++y) {
@@ -40,23 +42,23 @@ EdgeMap find_edges(const cv::Mat &bgr) {
         auto *out = gradient.ptr<cv::Vec2f>(y);
         auto *strength = magnitude.ptr<float>(y);
         for (int x = 0; x < bgr.cols; ++x) {
-            int best = -1, bx = 0, by = 0;
-            for (int channel = 0; channel < 3; ++channel) {
-                const int sx = px[x][channel], sy = py[x][channel];
-                const int square = sx * sx + sy * sy;
-                if (square > best) best = square, bx = sx, by = sy;
-            }
-            out[x] = {bx / 4.f, by / 4.f};
-            strength[x] = std::sqrt(static_cast<float>(best)) / 4;
+            const int b = square(px[x][0], py[x][0]), g = square(px[x][1], py[x][1]), r = square(px[x][2], py[x][2]);
+            const int best = std::max(b, std::max(g, r));
+            strength[x] = best < least ? 0 : std::sqrt(static_cast<float>(best)) / 4;
+            if (best < least) continue;  // neither an edge nor stronger than one
+            // The first of equally strong channels.
+            const int channel = b == best ? 0 : g == best ? 1 : 2;
+            out[x] = {px[x][channel] / 4.f, py[x][channel] / 4.f};
         }
     }
     // Thin to the ridge along the gradient.
     map.normal = cv::Mat::zeros(bgr.size(), CV_32FC2);
     for (int y = 1; y + 1 < bgr.rows; ++y) {
         const auto *strength = magnitude.ptr<float>(y);
+        const auto *slope = gradient.ptr<cv::Vec2f>(y);
         for (int x = 1; x + 1 < bgr.cols; ++x) {
             if (strength[x] < weakest_edge) continue;
-            const cv::Vec2f g = gradient.at<cv::Vec2f>(y, x);
+            const cv::Vec2f g = slope[x];
             const float nx = g[0] / strength[x], ny = g[1] / strength[x];
             const int dx = nx > 0.38f ? 1 : nx < -0.38f ? -1 : 0, dy = ny > 0.38f ? 1 : ny < -0.38f ? -1 : 0;
             if (strength[x] < magnitude.at<float>(y + dy, x + dx) || strength[x] < magnitude.at<float>(y - dy, x - dx))

@@ -28,11 +28,15 @@ struct Table {
     double spread;
 };
 
-/// Distance of a colour from the table's, in light or shadow.
-double distance(const cv::Vec3b &pixel, const cv::Vec3d &table) {
-    const cv::Vec3d p(pixel[0], pixel[1], pixel[2]);
-    const double light = std::clamp(p.dot(table) / std::max(1.0, table.dot(table)), deepest_shadow, brightest);
-    return cv::norm(p - light * table);
+/// Distances of the colours of `count` pixels from the table's, in light or shadow.
+void distances(const uint8_t *bgr, int count, const cv::Vec3d &table, double *to) {
+    const double square = std::max(1.0, table.dot(table)), t0 = table[0], t1 = table[1], t2 = table[2];
+    for (int x = 0; x < count; ++x) {
+        const double p0 = bgr[3 * x], p1 = bgr[3 * x + 1], p2 = bgr[3 * x + 2];
+        const double light = std::min(std::max((p0 * t0 + p1 * t1 + p2 * t2) / square, deepest_shadow), brightest);
+        const double d0 = p0 - light * t0, d1 = p1 - light * t1, d2 = p2 - light * t2;
+        to[x] = std::sqrt(d0 * d0 + d1 * d1 + d2 * d2);
+    }
 }
 
 Table table_around(const cv::Mat &view, const cv::Rect &document) {
@@ -43,13 +47,17 @@ Table table_around(const cv::Mat &view, const cv::Rect &document) {
         .setTo(0);
     const cv::Scalar mean = cv::mean(view, outside);
     const cv::Vec3d colour(mean[0], mean[1], mean[2]);
-    std::vector<double> distances;
-    for (int y = 0; y < view.rows; ++y)
-        for (int x = 0; x < view.cols; ++x)
-            if (outside.at<uint8_t>(y, x) != 0) distances.push_back(distance(view.at<cv::Vec3b>(y, x), colour));
-    if (distances.empty()) return {colour, 255};
-    const auto most = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() * 19 / 20);
-    std::nth_element(distances.begin(), most, distances.end());
+    std::vector<double> row(static_cast<size_t>(view.cols)), all;
+    all.reserve(view.total());
+    for (int y = 0; y < view.rows; ++y) {
+        const uint8_t *counted = outside.ptr<uint8_t>(y);
+        distances(view.ptr<uint8_t>(y), view.cols, colour, row.data());
+        for (size_t x = 0; x < row.size(); ++x)
+            if (counted[x] != 0) all.push_back(row[x]);
+    }
+    if (all.empty()) return {colour, 255};
+    const auto most = all.begin() + static_cast<std::ptrdiff_t>(all.size() * 19 / 20);
+    std::nth_element(all.begin(), most, all.end());
     return {colour, *most};
 }
 
@@ -65,17 +73,18 @@ Away away_from_table(const cv::Mat &view, int margin) {
     if (margin < 0.03 * side || side < 200) return {};
     const Table table = table_around(view, document);
     if (table.spread > most_uneven) return {};
-    cv::Mat away(document.size(), CV_32F);
-    for (int y = 0; y < document.height; ++y)
-        for (int x = 0; x < document.width; ++x)
-            away.at<float>(y, x) =
-                static_cast<float>(distance(view.at<cv::Vec3b>(y + margin, x + margin), table.colour));
-    std::vector<float> sorted(away.begin<float>(), away.end<float>());
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    // Where most of the document looks like the table, a hole shows nothing.
     const double limit = std::max(15.0, table.spread);
-    if (*middle < limit + least_contrast) return {};
+    cv::Mat away(document.size(), CV_32F);
+    std::vector<double> row(static_cast<size_t>(document.width));
+    int64_t alike = 0;
+    for (int y = 0; y < document.height; ++y) {
+        distances(view.ptr<uint8_t>(y + margin) + 3 * margin, document.width, table.colour, row.data());
+        float *to = away.ptr<float>(y);
+        for (int x = 0; x < document.width; ++x) to[x] = static_cast<float>(row[static_cast<size_t>(x)]);
+        for (int x = 0; x < document.width; ++x) alike += to[x] < limit + least_contrast ? 1 : 0;
+    }
+    // Where most of the document looks like the table, a hole shows nothing.
+    if (alike > document.area() / 2) return {};
     return {away, limit};
 }
 
@@ -125,6 +134,14 @@ cv::Mat inwards(const cv::Mat &from, int edge) {
     return to;
 }
 
+/// Where a box of a matrix of `size` lies in the turned one.
+cv::Rect inwards(const cv::Rect &box, const cv::Size &size, int edge) {
+    if (edge == 1) return {box.y, size.width - box.br().x, box.height, box.width};
+    if (edge == 2) return {box.x, size.height - box.br().y, box.width, box.height};
+    if (edge == 3) return {size.height - box.br().y, box.x, box.height, box.width};
+    return box;
+}
+
 double torn_edge(const cv::Mat &away, double limit) {
     const double side = std::max(away.cols, away.rows);
     cv::Mat like, labels, stats, centroids;
@@ -132,20 +149,24 @@ double torn_edge(const cv::Mat &away, double limit) {
     cv::morphologyEx(away < limit, like, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_ELLIPSE, {3, 3}));
     cv::morphologyEx(like, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {5, 5}));
     const int rim = cvRound(0.012 * side), corner = cvRound(0.08 * side);
+    const int count = cv::connectedComponentsWithStats(like, labels, stats, centroids);
     double deepest = 0;
     for (int edge = 0; edge < 4; ++edge) {
-        const cv::Mat inward = inwards(like, edge), far = inwards(away, edge);
-        if (inward.cols < 3 * corner) continue;
-        const int count = cv::connectedComponentsWithStats(inward, labels, stats, centroids);
+        cv::Mat inward, far;
         for (int index = 1; index < count; ++index) {
-            const cv::Rect box(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
-                               stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT));
+            const cv::Rect box =
+                inwards(cv::Rect(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
+                                 stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT)),
+                        like.size(), edge);
             if (box.y > rim || box.height < least_tear * side) continue;
+            if (inward.empty()) inward = inwards(labels, edge), far = inwards(away, edge);
+            if (inward.cols < 3 * corner) break;
             // What is left of it inside the rim: a strip along the edge is no tear.
             int left = inward.cols, right = -1, area = 0;
             for (int y = rim; y < box.br().y; ++y) {
+                const int *label = inward.ptr<int>(y);
                 for (int x = box.x; x < box.br().x; ++x) {
-                    if (labels.at<int>(y, x) != index) continue;
+                    if (label[x] != index) continue;
                     left = std::min(left, x), right = std::max(right, x), ++area;
                 }
             }

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <numeric>
 #include <opencv2/imgproc.hpp>
+#include <optional>
 #include <vector>
 
 #include "document.hpp"
+#include "document_pixels.hpp"
 #include "image.hpp"
 
 namespace cvision {
@@ -32,11 +34,13 @@ double percentile(const cv::Mat &values, const cv::Mat &mask, double share) {
     return percentile(histogram_of(values, mask), share);
 }
 
-/// Widths of the strong edges along the rows of `lines` (CV_8U): a monotone run's rise over its steepest step.
-double edge_width_along_rows(const cv::Mat &lines, double least_rise) {
+/// Every how many of `count` rows or columns edges are looked at: the median over more of them is the same.
+int stride_of(int count) { return count > 500 ? 4 : 2; }
+
+/// Widths of the strong edges along every `stride`th row of `lines` (CV_8U): a monotone run's rise over its steepest step.
+double edge_width_along_rows(const cv::Mat &lines, int stride, double least_rise) {
     std::vector<float> widths;
-    const int step = lines.rows > 500 ? 4 : 2;  // the median over more rows is the same
-    for (int y = 0; y < lines.rows; y += step) {
+    for (int y = 0; y < lines.rows; y += stride) {
         const uint8_t *p = lines.ptr<uint8_t>(y);
         int start = 0, steepest = 0, direction = 0;
         const auto close = [&](int end) {
@@ -63,68 +67,21 @@ double edge_width_along_rows(const cv::Mat &lines, double least_rise) {
 
 /// Median edge width on the blurrier of the two axes: a hand that moves sideways leaves horizontal edges sharp.
 double edge_width(const cv::Mat &gray) {
-    cv::Mat smooth, turned;
+    cv::Mat smooth;
     cv::GaussianBlur(gray, smooth, {3, 3}, 0.8);
     const Histogram histogram = histogram_of(smooth, {});
     const double range = percentile(histogram, 0.98) - percentile(histogram, 0.02);
     const double least_rise = std::max(12.0, 0.3 * range);
-    cv::transpose(smooth, turned);
-    return std::max(edge_width_along_rows(smooth, least_rise), edge_width_along_rows(turned, least_rise));
-}
-
-/// How much the strong gradients of an image share one direction: coherence of the structure tensor (Bigün and Granlund 1987),
-/// 0 to 1. Text has strokes in every direction; motion blur removes the edges across the movement.
-double coherence(const cv::Mat &gray) {
-    cv::Mat smooth;
-    cv::GaussianBlur(gray, smooth, {5, 5}, 1.2);
-    // Second moments by strength, so that one pass serves any limit, which depends on the strengths.
-    struct Moments {
-        double count = 0, xx = 0, yy = 0, xy = 0;
-    };
-    std::array<Moments, 256> moments;
-    double total = 0;
-    for (int y = 1; y + 1 < smooth.rows; y += 2) {
-        const uint8_t *above = smooth.ptr<uint8_t>(y - 1), *row = smooth.ptr<uint8_t>(y),
-                      *below = smooth.ptr<uint8_t>(y + 1);
-        for (int x = 1; x + 1 < smooth.cols; ++x) {
-            const int gx = row[x + 1] - row[x - 1], gy = below[x] - above[x];
-            const int ax = std::abs(gx), ay = std::abs(gy);
-            // The length within 12 %, without a square root.
-            Moments &bin = moments[static_cast<size_t>(std::min(255, std::max(ax, ay) + std::min(ax, ay) / 2))];
-            bin.count += 1, bin.xx += gx * gx, bin.yy += gy * gy, bin.xy += gx * gy;
-            total += 1;
-        }
+    const int stride = stride_of(smooth.cols), columns = (smooth.cols + stride - 1) / stride;
+    cv::Mat some(smooth.rows, columns, CV_8U), turned;
+    for (int y = 0; y < smooth.rows; ++y) {
+        const uint8_t *from = smooth.ptr<uint8_t>(y);
+        uint8_t *to = some.ptr<uint8_t>(y);
+        for (int x = 0; x < columns; ++x) to[x] = from[stride * x];
     }
-    double seen = 0;
-    size_t strongest = 255;
-    for (; strongest > 0; --strongest) {
-        seen += moments[strongest].count;
-        if (seen > 0.01 * total) break;
-    }
-    Moments sum;
-    for (size_t bin = std::max<size_t>(6, strongest * 3 / 10); bin < moments.size(); ++bin)
-        sum.xx += moments[bin].xx, sum.yy += moments[bin].yy, sum.xy += moments[bin].xy;
-    const double energy = sum.xx + sum.yy;
-    return energy > 0 ? std::hypot(sum.xx - sum.yy, 2 * sum.xy) / energy : 0;
-}
-
-double laplacian_variance(const cv::Mat &gray) {
-    cv::Mat laplacian;
-    cv::Laplacian(gray, laplacian, CV_16S);
-    cv::Scalar mean, deviation;
-    cv::meanStdDev(laplacian, mean, deviation);
-    return deviation[0] * deviation[0];
-}
-
-/// max - min over the channels, blurred slightly first: the chroma noise of a grey image is no colour.
-cv::Mat spread_of(const cv::Mat &bgr) {
-    cv::Mat smooth, high, low;
-    cv::blur(bgr, smooth, {3, 3});
-    std::vector<cv::Mat> channels;
-    cv::split(smooth, channels);
-    high = cv::max(cv::max(channels[0], channels[1]), channels[2]);
-    low = cv::min(cv::min(channels[0], channels[1]), channels[2]);
-    return high - low;
+    cv::transpose(some, turned);
+    return std::max(edge_width_along_rows(smooth, stride_of(smooth.rows), least_rise),
+                    edge_width_along_rows(turned, 1, least_rise));
 }
 
 /// The darkest channel: high only where a pixel is bright and colourless.
@@ -155,8 +112,10 @@ double glare_share(const cv::Mat &low, cv::Mat strokes) {
     if (cv::countNonZero(burnt) < least_area * total) return 0;
 
     cv::Mat beside, core, labels, stats, centroids;
-    cv::dilate(strokes, beside, cv::getStructuringElement(cv::MORPH_RECT, {9, 9}));
-    cv::dilate(strokes, strokes, cv::getStructuringElement(cv::MORPH_RECT, {5, 5}));
+    // Twice by 5 is once by 9.
+    const cv::Mat five = cv::getStructuringElement(cv::MORPH_RECT, {5, 5});
+    cv::dilate(strokes, strokes, five);
+    cv::dilate(strokes, beside, five);
     beside &= ~strokes;
     const double white_paper =
         cv::countNonZero(beside & burnt) / std::max(1.0, static_cast<double>(cv::countNonZero(beside)));
@@ -190,6 +149,17 @@ double glare_share(const cv::Mat &low, cv::Mat strokes) {
     return glaring / total;
 }
 
+/// The median of each channel in the `margin` pixels around a document.
+cv::Vec3d median_outside(const cv::Mat &bgr, int margin) {
+    cv::Mat around(bgr.size(), CV_8U, cv::Scalar(255));
+    around(cv::Rect(margin, margin, bgr.cols - 2 * margin, bgr.rows - 2 * margin)).setTo(0);
+    std::vector<cv::Mat> channels;
+    cv::split(bgr, channels);
+    cv::Vec3d median;
+    for (int i = 0; i < 3; ++i) median[i] = percentile(channels[static_cast<size_t>(i)], around, 0.5);
+    return median;
+}
+
 /// Skin-coloured regions (Chai and Ngan 1999: Cr 133–173, Cb 77–127) that reach from outside into the document.
 /// `bgr` shows the document with `margin` pixels around it.
 double occlusion(const cv::Mat &bgr, int margin) {
@@ -201,12 +171,7 @@ double occlusion(const cv::Mat &bgr, int margin) {
     const int rim = std::max(3, bgr.cols / 100);
     const cv::Rect document(margin + rim, margin + rim, bgr.cols - 2 * (margin + rim), bgr.rows - 2 * (margin + rim));
     // The table's own colour, which may be like skin: wood often is.
-    cv::Mat around(bgr.size(), CV_8U, cv::Scalar(255));
-    around(cv::Rect(margin, margin, bgr.cols - 2 * margin, bgr.rows - 2 * margin)).setTo(0);
-    std::vector<cv::Mat> channels;
-    cv::split(bgr, channels);
-    cv::Vec3d table;
-    for (int i = 0; i < 3; ++i) table[i] = percentile(channels[static_cast<size_t>(i)], around, 0.5);
+    std::optional<cv::Vec3d> table;
     const cv::Mat inside = skin(document);
     const int count = cv::connectedComponentsWithStats(inside, labels, stats, centroids);
     double hidden = 0;
@@ -220,12 +185,13 @@ double occlusion(const cv::Mat &bgr, int margin) {
         // A hand continues outside and is no table; a coloured band of the document itself ends at its border.
         const cv::Scalar mean = cv::mean(bgr(document), labels == index);
         const cv::Vec3d hand(mean[0], mean[1], mean[2]);
+        if (!table) table = median_outside(bgr, margin);
         int entering = 0, continued = 0;
         const auto cross = [&](int x, int y, int out_x, int out_y) {
             if (labels.at<int>(y, x) != index) return;
             ++entering;
             const cv::Vec3d colour = bgr.at<cv::Vec3b>(out_y, out_x);
-            if (skin.at<uint8_t>(out_y, out_x) != 0 && cv::norm(colour - hand) < cv::norm(colour - table)) ++continued;
+            if (skin.at<uint8_t>(out_y, out_x) != 0 && cv::norm(colour - hand) < cv::norm(colour - *table)) ++continued;
         };
         const int across = std::max(0, margin - rim), right = bgr.cols - 1 - across, bottom = bgr.rows - 1 - across;
         for (int y = top; y < top + height; ++y) {
@@ -313,7 +279,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         cv::Mat reference = colours.core();
         if (to_reference > 1) cv::resize(reference, reference, reference_gray.size());
         quality->balanced_chroma = balanced_chroma(reference);
-        quality->chroma = percentile(spread_of(reference), {}, 0.95);
+        quality->chroma = percentile(spread_histogram(reference, {}), 0.95);
         const cv::Mat low = darkest_channel(reference), strokes = find_strokes(low);
         quality->print_share = static_cast<double>(cv::countNonZero(strokes)) / static_cast<double>(strokes.total());
         quality->glare_share = glare_share(low, strokes);
@@ -338,7 +304,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
             cv::fillConvexPoly(outside, polygon, cv::Scalar(0));
             cv::erode(outside, outside, cv::getStructuringElement(cv::MORPH_RECT, {11, 11}));
             if (cv::countNonZero(outside) > 0.03 * static_cast<double>(outside.total()))
-                quality->background_chroma = percentile(spread_of(small), outside, 0.95);
+                quality->background_chroma = percentile(spread_histogram(small, outside), 0.95);
             const double around_scale = std::min(1.0, 500.0 / std::max(colours.all.cols, colours.all.rows));
             const cv::Mat around = averaged(colours.all, around_scale);
             const int around_margin = static_cast<int>(colours.margin * around_scale);

@@ -1,4 +1,4 @@
-// Searches on documents: where the portrait is, on a page seen at a low angle too, and the second, smaller one (the ghost image).
+// Further searches on documents: the portrait on a page seen at a low angle, and the second, smaller one (the ghost image).
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
@@ -103,22 +103,6 @@ cv::Rect above_mrz(const cv::Rect &region, const cv_point mrz[4]) {
 
 }  // namespace
 
-cv::Rect cvision::portrait_region(const cv_document_side &side, const cv::Size &size) {
-    cv::Rect region(cv::Point(), size);
-    if (side.has_outline) {
-        double x0 = size.width, y0 = size.height, x1 = 0, y1 = 0;
-        for (const cv_point &corner : side.outline) {
-            x0 = std::min(x0, corner.x), x1 = std::max(x1, corner.x);
-            y0 = std::min(y0, corner.y), y1 = std::max(y1, corner.y);
-        }
-        const cv::Rect inside = cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
-                                         cv::Point(static_cast<int>(x1) + 1, static_cast<int>(y1) + 1)) &
-                                region;
-        if (!inside.empty()) region = inside;
-    }
-    return side.has_mrz ? above_mrz(region, side.mrz) : region;
-}
-
 cv::Rect cvision::begin_of_lines(const cv::Rect &region, const cv_point mrz[4]) {
     constexpr double share = 0.6;
     const double across = mrz[1].x - mrz[0].x, down = mrz[1].y - mrz[0].y;
@@ -133,6 +117,22 @@ cv::Rect cvision::begin_of_lines(const cv::Rect &region, const cv_point mrz[4]) 
     if (x1 - x0 < 1 || y1 - y0 < 1) return region;
     return cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
                     cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
+}
+
+cv::Rect cvision::portrait_region(const cv_document_side &side, const cv::Size &size) {
+    cv::Rect region(cv::Point(), size);
+    if (side.has_outline) {
+        double x0 = size.width, y0 = size.height, x1 = 0, y1 = 0;
+        for (const cv_point &corner : side.outline) {
+            x0 = std::min(x0, corner.x), x1 = std::max(x1, corner.x);
+            y0 = std::min(y0, corner.y), y1 = std::max(y1, corner.y);
+        }
+        const cv::Rect inside = cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
+                                         cv::Point(static_cast<int>(x1) + 1, static_cast<int>(y1) + 1)) &
+                                region;
+        if (!inside.empty()) region = inside;
+    }
+    return side.has_mrz ? above_mrz(region, side.mrz) : region;
 }
 
 std::vector<cv_face> cvision::oblique_faces(cv_face_engine &engine, const cv_image &image, const cv_document_side &side,

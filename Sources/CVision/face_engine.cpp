@@ -105,14 +105,16 @@ cv::Mat turned(const cv::Mat &image, int turns) {
     return result;
 }
 
-/// Faces that one pass finds in `gray`, in its pixels after the pass's turns.
-std::vector<FaceBox> find(cvision::FaceDetector &detector, const cv::Mat &gray, const Pass &pass) {
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// Faces that one pass finds in `gray`, in its pixels after the pass's turns; `sure` as for the detector.
+std::vector<FaceBox> find(cvision::FaceDetector &detector, const cv::Mat &gray, const Pass &pass, double sure = never) {
     double scale;
     cv::Mat image = turned(scaled_to(gray, pass.longer_side, pass.enlargement, scale), pass.quarter_turns);
     const int margin = static_cast<int>(pass.border * std::max(image.cols, image.rows));
     if (margin > 0) cv::copyMakeBorder(image, image, margin, margin, margin, margin, cv::BORDER_CONSTANT, 0);
     std::vector<FaceBox> faces;
-    for (const FaceBox &face : detector.detect(image)) {
+    for (const FaceBox &face : detector.detect(image, std::max(sure, pass.least_score))) {
         if (face.score < pass.least_score) continue;
         const cv::Rect2d rect((face.rect.x - margin) / scale, (face.rect.y - margin) / scale, face.rect.width / scale,
                               face.rect.height / scale);
@@ -163,7 +165,8 @@ struct Search {
     int known_turns;  // 0–3 skips the passes for other orientations; −1 tries all
     /// Of the image's longer side: an upright face this wide ends the search even with a lower score.
     double believable_width;
-    bool counts;  // searches for more where there are several faces
+    bool counts;     // searches for more where there are several faces
+    double frontal;  // a face with this score that looks straight ahead is enough for a pass
 };
 
 /// Where the top left of `region` lies once the image of `size` is turned.
@@ -215,7 +218,7 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
             if (pass.quarter_turns != 0) continue;
             pass.quarter_turns = search.known_turns;
         }
-        const std::vector<FaceBox> found = find(engine.detector, workspace, pass);
+        const std::vector<FaceBox> found = find(engine.detector, workspace, pass, search.frontal);
         const auto top = std::max_element(found.begin(), found.end(),
                                           [](const FaceBox &a, const FaceBox &b) { return a.score < b.score; });
         if (top == found.end() || (!best.empty() && top->score <= best_score)) continue;
@@ -294,7 +297,8 @@ cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t 
                            sure_score,
                            known_turns,
                            only_largest ? 0 : subject_width,
-                           !only_largest};
+                           !only_largest,
+                           never};
         const std::vector<cv_face> found = search(*engine, *image, whole);
         std::copy_n(found.begin(), std::min(capacity, found.size()), faces);
         *count = found.size();
@@ -316,13 +320,13 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
             Pass pass = document_passes[0];
             pass.longer_side =
                 pass.longer_side * std::max(likely.width, likely.height) / std::max(region.width, region.height);
-            const Search near{likely, &pass, &pass + 1, clear_score, known_turns, 1, false};
+            const Search near{likely, &pass, &pass + 1, clear_score, known_turns, 1, false, clear_score};
             if (likely != region) found = search(*engine, *image, near);
         }
         const bool is_clear =
             std::any_of(found.begin(), found.end(), [](const cv_face &face) { return face.score >= clear_score; });
         if (!is_clear) {
-            const Search document{region, first, last, clear_score, known_turns, 1, false};
+            const Search document{region, first, last, clear_score, known_turns, 1, false, clear_score};
             found = search(*engine, *image, document);
         }
         if (found.empty()) found = cvision::oblique_faces(*engine, *image, *side, known_turns);

@@ -2,6 +2,7 @@
 // appears here.
 #pragma once
 #include <array>
+#include <limits>
 #include <memory>
 #include <opencv2/core.hpp>
 #include <string>
@@ -24,8 +25,9 @@ class FaceDetector {
 public:
     FaceDetector();
     ~FaceDetector();
-    /// Faces of an 8-bit grey image, best score first, overlaps already suppressed.
-    std::vector<FaceBox> detect(const cv::Mat &gray);
+    /// Faces of an 8-bit grey image, best score first, overlaps already suppressed. Where one that looks straight ahead and stands
+    /// upright has the score `sure`, only such faces are sought.
+    std::vector<FaceBox> detect(const cv::Mat &gray, double sure = std::numeric_limits<double>::infinity());
     /// The same for faces that look straight ahead and stand upright, as portraits do, in half the time.
     std::vector<FaceBox> detect_frontal(const cv::Mat &gray);
 
@@ -75,6 +77,13 @@ void measure_contour(const std::vector<cv::Point2d> &points, cv::Size size, cv_f
 
 /// Fills the measures of the surroundings of `face`.
 void measure_background(const cv_image &image, cv_face &face);
+
+/// The part of the image that shows the document's portrait.
+cv::Rect portrait_region(const cv_document_side &side, const cv::Size &size);
+
+/// The part of `region` from the start of a two-line MRZ to three fifths of its length: portraits are on that side of the page
+/// (Doc 9303-4 §4.2 and -6 §4.2); on the other are text and a second, smaller portrait.
+cv::Rect begin_of_lines(const cv::Rect &region, const cv_point mrz[4]);
 
 /// The portrait of a page that is seen at a low angle, as its MRZ tells: the surest face once the page is stretched, or none.
 std::vector<cv_face> oblique_faces(cv_face_engine &engine, const cv_image &image, const cv_document_side &side,

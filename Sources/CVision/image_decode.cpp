@@ -60,13 +60,20 @@ cv::Mat shrunk(const cv::Mat &image, cv::Size size) {
 }
 
 std::array<int, 256> histogram_of(const cv::Mat &values, const cv::Mat &mask) {
-    const int channel = 0, size = 256;
-    const float range[] = {0, 256}, *ranges = range;
-    cv::Mat counts;
-    cv::calcHist(&values, 1, &channel, mask, counts, 1, &size, &ranges);
-    std::array<int, 256> histogram;
-    counts.convertTo(cv::Mat(size, 1, CV_32S, histogram.data()), CV_32S);
-    return histogram;
+    // Neighbours are often alike, and a counter waits for its last addition.
+    std::array<std::array<int, 256>, 4> counts{};
+    for (int y = 0; y < values.rows; ++y) {
+        const uint8_t *row = values.ptr<uint8_t>(y), *counted = mask.empty() ? nullptr : mask.ptr<uint8_t>(y);
+        int x = 0;
+        if (counted == nullptr)
+            for (; x + 4 <= values.cols; x += 4)
+                for (size_t i = 0; i < 4; ++i) ++counts[i][row[x + static_cast<int>(i)]];
+        for (; x < values.cols; ++x)
+            counts[static_cast<size_t>(x & 3)][row[x]] += counted == nullptr || counted[x] != 0 ? 1 : 0;
+    }
+    for (size_t value = 0; value < 256; ++value)
+        counts[0][value] += counts[1][value] + counts[2][value] + counts[3][value];
+    return counts[0];
 }
 
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {

@@ -4,8 +4,11 @@
 // stay empty in its histogram (Lin et al., "Fast, automatic and fine-grained tampered JPEG image detection via DCT coefficient
 // analysis", Pattern Recognition 42, 2009). What was pasted or drawn in between fills them.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 #include "image.hpp"
 #include "jpeg_coefficients.hpp"
@@ -93,8 +96,7 @@ int inside(const cv::Mat_<int> &sums, int x, int y, int width, int height) {
 /// Which blocks count: not those with a pixel that is black or white in a channel. The first decoder cut off what lay beyond, which
 /// moves all coefficients of the block as an edit does.
 Blocks unclipped(const cv::Mat &bgr, int columns, int rows) {
-    Blocks counted;
-    counted.reserve(static_cast<size_t>(columns) * static_cast<size_t>(rows));
+    Blocks counted(static_cast<size_t>(columns) * static_cast<size_t>(rows));
     const size_t width = static_cast<size_t>(columns) * block_side * 3;
     std::vector<uint8_t> clipped(width);
     for (int row = 0; row < rows; ++row) {
@@ -105,8 +107,14 @@ Blocks unclipped(const cv::Mat &bgr, int columns, int rows) {
             for (size_t x = 0; x < width; ++x)
                 clipped[x] |= static_cast<uint8_t>(channel[x] - darkest - 1) >= brightest - darkest - 1;
         }
-        for (auto block = clipped.begin(); block != clipped.end(); block += 3 * block_side)
-            counted.push_back(std::find(block, block + 3 * block_side, 1) == block + 3 * block_side);
+        constexpr size_t bytes = 3 * block_side;
+        static_assert(bytes == 3 * sizeof(uint64_t));
+        for (size_t column = 0; column < static_cast<size_t>(columns); ++column) {
+            std::array<uint64_t, 3> block;
+            std::memcpy(block.data(), &clipped[column * bytes], bytes);
+            counted[static_cast<size_t>(row) * static_cast<size_t>(columns) + column] =
+                (block[0] | block[1] | block[2]) == 0;
+        }
     }
     return counted;
 }
@@ -140,6 +148,7 @@ double strongest_contradiction(const Coefficients &found, const Blocks &counted)
                 const int count = inside(alls, x, y, patch.width, patch.height);
                 if (count < fewest_in_patch) continue;
                 const double wrong_ones = inside(wrongs, x, y, patch.width, patch.height);
+                if (wrong_ones <= strongest * count) continue;  // less its uncertainty it is less
                 const double share = (wrong_ones - deviations * std::sqrt(std::max(1.0, wrong_ones))) / count;
                 strongest = std::max(strongest, share);
             }

@@ -87,6 +87,24 @@ import Testing
         #expect(DocumentSide(self.side(peru, face: 250)).kind == .front)
     }
 
+    @Test func `Three lines close below a portrait are on its side, others on a back in the same image`() {
+        var both = self.side(self.card, face: 250)
+        func zone(y: Double, x: Double = 150) -> Quad {
+            Quad(
+                topLeft: Point(x: x, y: y), topRight: Point(x: x + 1100, y: y),
+                bottomRight: Point(x: x + 1100, y: y + 250), bottomLeft: Point(x: x, y: y + 250))
+        }
+        both.mrz?.quad = zone(y: 620)
+        #expect(DocumentSide(both).kind == .front)
+        #expect(self.missing(self.side(), both) == [214, 206])
+        #expect(self.missing(both, both) == [206])
+        // The portrait's card above the back, below it, and beside it.
+        for other in [zone(y: 1400), zone(y: 60), zone(y: 620, x: 700)] {
+            both.mrz?.quad = other
+            #expect(DocumentSide(both).kind == .both)
+        }
+    }
+
     @Test func `Pages of size TD3 have no back, whatever was read on them`() {
         #expect(DocumentSide(self.side(face: 250), format: .td3).kind == .dataPage)
         #expect(DocumentSide(self.side(face: 250), format: .td1).kind == .front)

@@ -50,7 +50,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
             evidence.append(.portrait)
         }
         switch mrz?.format {
-        case .td1 where mrz.map({ Self.mrzOnFront.contains($0.issuer) }) == true: break
+        case .td1 where mrz.map({ Self.mrzOnFront.contains($0.issuer) }) == true || Self.isBelowPortrait(facts): break
         case .td1, .frenchLicence, .swissLicence: evidence.append(.mrzOfBack)
         case .td3, .mrva, .mrvb, .frenchID: evidence.append(.mrzOfFront)
         // On either side.
@@ -78,6 +78,23 @@ package struct DocumentSide: Codable, Sendable, Hashable {
             }
         }
         self.isCertain = evidence.contains(.mrzOfFront) || showsBack && facts.faces.isEmpty
+    }
+
+    /// Whether three lines stand below the largest face on the same side, as on residence permits of the United States until 2010.
+    ///
+    /// A card has 31 mm above its MRZ, whose lines are 76 mm long (Doc 9303-5): in an image of both sides, a front's portrait
+    /// is further above a back's lines, or below or beside them.
+    private static func isBelowPortrait(_ facts: DocumentFacts) -> Bool {
+        guard let quad = facts.mrz?.quad, let box = facts.faces.first?.box else { return false }
+        let along = Point(x: quad.topRight.x - quad.topLeft.x, y: quad.topRight.y - quad.topLeft.y)
+        let down = Point(x: quad.bottomLeft.x - quad.topLeft.x, y: quad.bottomLeft.y - quad.topLeft.y)
+        let length = (along.x * along.x + along.y * along.y).squareRoot()
+        let height = (down.x * down.x + down.y * down.y).squareRoot()
+        guard length > 0, height > 0 else { return false }
+        let face = Point(x: box.x + box.width / 2 - quad.topLeft.x, y: box.y + box.height / 2 - quad.topLeft.y)
+        let share = (face.x * along.x + face.y * along.y) / (length * length)
+        let above = -(face.x * down.x + face.y * down.y) / (height * length)
+        return (0...1).contains(share) && (0...31.0 / 76).contains(above)
     }
 
     /// Height of the largest face over the document's longer side; `nil` without a face.

@@ -89,13 +89,6 @@ cv::Rect begin_of_lines(const cv::Rect &region, const cv_point mrz[4]);
 std::vector<cv_face> oblique_faces(cv_face_engine &engine, const cv_image &image, const cv_document_side &side,
                                    int known_turns);
 
-/// The part of the image that shows the document's portrait.
-cv::Rect portrait_region(const cv_document_side &side, const cv::Size &size);
-
-/// The part of `region` from the start of a two-line MRZ to three fifths of its length: portraits are on that side of the page
-/// (Doc 9303-4 §4.2 and -6 §4.2); on the other are text and a second, smaller portrait.
-cv::Rect begin_of_lines(const cv::Rect &region, const cv_point mrz[4]);
-
 /// The parts of an engine that follow a face over frames.
 FaceDetector &detector_of(cv_face_engine &engine);
 const FaceLandmarker &landmarker_of(const cv_face_engine &engine);

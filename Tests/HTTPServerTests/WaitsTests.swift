@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct WaitsTests {
-    private static let pause: @Sendable (Duration) async -> Void = { _ in try? await Task.sleep(for: .milliseconds(10)) }
+    @Sendable private static func pause(_: Duration) async { try? await Task.sleep(for: .milliseconds(10)) }
 
     @Test func `A client that leaves gives its waiting place back`() async throws {
         let waits = Waits<Int, String>(perOwner: 1, pause: Self.pause) { _ in [] }
@@ -27,7 +27,7 @@ import Testing
         waits.close()
     }
 
-    @Test func `What is found also answers a client that came while the statement ran, unless it knows that`() async throws {
+    @Test func `What is found also answers a client that came meanwhile, unless it knows that`() async throws {
         let (answers, answer) = AsyncStream<String>.makeStream()
         let (asked, ask) = AsyncStream<[Int]>.makeStream()
         let waits = Waits<Int, String>(perOwner: 9, pause: Self.pause) { subjects in

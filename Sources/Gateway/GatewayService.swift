@@ -55,9 +55,10 @@ struct JobWait: Hashable, Sendable {
 package final class GatewayService: Sendable {
     let store: GatewayStore
     let configuration: GatewayConfiguration
-    let waits: Waits<JobWait>
+    let waits: Waits<JobWait, Void>
     /// For events to pull, after a place.
-    let eventWaits: Waits<EventPage.Place>
+    let eventWaits: Waits<EventPage.Place, Void>
+    private let eventSignal: EventSignal
     /// `nil`: this gateway judges no images.
     let usability: UsabilityDesk?
     private let observe: @Sendable (GatewayAccess) -> Void
@@ -78,15 +79,26 @@ package final class GatewayService: Sendable {
         self.store = store
         self.configuration = configuration
         self.usability = usability
-        self.waits = Waits(perPartner: configuration.waitsPerPartner, pause: .milliseconds(100)) { subjects in
+        self.waits = Waits(
+            perOwner: configuration.waitsPerPartner, pause: { await Self.pause(.milliseconds(100), after: $0) }
+        ) { subjects in
             let finished = Set(try await store.finished(Array(Set(subjects.map(\.job)))))
             let sessions = subjects.filter { $0.endsWithAnswer && !finished.contains($0.job) }.map(\.job)
             let answered = sessions.isEmpty ? [] : Set(try await store.answered(sessions))
             return subjects.filter { finished.contains($0.job) || $0.endsWithAnswer && answered.contains($0.job) }
+                .map { ($0, ()) }
         }
+        let signal = EventSignal(store.listenURL)
+        self.eventSignal = signal
         self.eventWaits = Waits(
-            perPartner: configuration.waitsPerPartner, pause: .milliseconds(20), signal: EventSignal(store.listenURL)
-        ) { try await store.pulls($0) }
+            perOwner: configuration.waitsPerPartner,
+            // What happened since a client last asked is found at once.
+            begins: { isFirst in if isFirst { signal.start() } else { signal.notify() } },
+            pause: {
+                await Self.pause(.milliseconds(20), after: $0)
+                await signal.wait()
+            }
+        ) { try await store.pulls($0).map { ($0, ()) } }
         self.credentials = CredentialCache(store)
         self.publishedKeys = Cached(for: .seconds(5)) { _ in try await store.keySet() }
         // While the database does not answer, what was known last counts.
@@ -101,6 +113,13 @@ package final class GatewayService: Sendable {
     package func close() {
         self.waits.close()
         self.eventWaits.close()
+        self.eventSignal.close()
+    }
+
+    /// A slow statement is followed by a longer pause than the shortest, so that they take at most a tenth of one connection's
+    /// time.
+    private static func pause(_ shortest: Duration, after statement: Duration) async {
+        try? await Task.sleep(for: max(shortest, statement * 9))
     }
 
     /// Decides about a request by its head.

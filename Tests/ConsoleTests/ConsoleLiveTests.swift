@@ -148,7 +148,7 @@ import Testing
             }
             let new = page("1", since: nil)
             try await source.answer("a")
-            #expect(try await new.value(within: .hangDeadline) == .changed("a"))
+            #expect(try await new.value(within: .hangDeadline) == .found("a"))
             let first = (0..<10).map { _ in page("1", since: "a") }
             let departures = (0..<10).map { _ in HTTPDeparture() }
             let second = departures.map { page("2", since: "same", $0) }
@@ -159,12 +159,12 @@ import Testing
             #expect(signal.count == 20)
             #expect(await source.asked.suffix(3) == [["1", "2"], ["1", "2"], ["1", "2"]])
             try await source.answer("b")
-            for page in first { #expect(try await page.value(within: .hangDeadline) == .changed("b")) }
+            for page in first { #expect(try await page.value(within: .hangDeadline) == .found("b")) }
             try await source.wait()
             #expect(await source.asked.last == ["2"])
             #expect(signal.count == 10)
             for departure in departures { departure.leave() }
-            for page in second { #expect(try await page.value(within: .hangDeadline) == .unchanged) }
+            for page in second { #expect(try await page.value(within: .hangDeadline) == .over) }
             #expect(signal.count == 0)
             try await source.answer("b")
             // What asks holds the signal.
@@ -228,8 +228,8 @@ import Testing
         try await waitUntil("three wait") { signal.count == 3 }
         #expect(await signal.wait(for: self.page(.queue), since: "x", person: "cat", within: .seconds(60)) == .full)
         signal.close()
-        for wait in waits { #expect(try await wait.value(within: .hangDeadline) == .unchanged) }
+        for wait in waits { #expect(try await wait.value(within: .hangDeadline) == .over) }
         #expect(
-            await signal.wait(for: self.page(.queue), since: "x", person: "ann", within: .seconds(60)) == .unchanged)
+            await signal.wait(for: self.page(.queue), since: "x", person: "ann", within: .seconds(60)) == .over)
     }
 }

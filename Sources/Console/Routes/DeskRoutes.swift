@@ -67,12 +67,12 @@ extension ConsoleCall {
         let text: String
         switch outcome {
         case .full: throw InspectError(.gatewayOverloaded, "too many pages are open")
-        case .ended: throw InspectError(.unauthenticated)
-        case .unchanged: text = "retry: 2000\n\n"
+        case .found(nil): throw InspectError(.unauthenticated)
+        case .over: text = "retry: 2000\n\n"
         // The page closes its stream. What does not know this event asks again in an hour.
         case .yielded: text = "retry: 3600000\nevent: end\ndata: \n\n"
         // The first answer only tells the page where it stands.
-        case .changed(let stamp):
+        case .found(let stamp?):
             text = "retry: 500\nid: \(stamp)\nevent: \(known == nil ? "begin" : "change")\ndata: \n\n"
         }
         return HTTPResponse(

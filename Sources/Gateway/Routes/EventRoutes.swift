@@ -33,8 +33,8 @@ extension GatewayRoute {
                 return { _ in
                     var page = try await call.store.events(call.credential, search)
                     if wait > .zero, page.events.isEmpty,
-                        await call.service.eventWaits.wait(
-                            for: page.start, within: wait, partner: call.credential.partner)
+                        case .found = await call.service.eventWaits.wait(
+                            for: page.start, within: wait, owner: call.credential.partner)
                     {
                         page = try await call.store.events(call.credential, search)
                     }

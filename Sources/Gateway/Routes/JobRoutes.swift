@@ -201,7 +201,7 @@ extension GatewayCall {
             status: job.isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job.id)")])
         if wait > .zero, let number = job.number {
             _ = await self.service.waits.wait(
-                for: JobWait(job: number), within: wait, partner: self.credential.partner)
+                for: JobWait(job: number), within: wait, owner: self.credential.partner)
             // The job now exists whatever happens next, so the client must get its id.
             if let answer = try? await self.store.result(self.credential, .read, id: job.id) {
                 var whole = response
@@ -216,8 +216,8 @@ extension GatewayCall {
     fileprivate func result(_ id: String, _ wait: Duration) async throws -> GatewayAnswer {
         var answer = try await self.store.result(self.credential, .read, id: id)
         if wait > .zero, !answer.isFinished,
-            await self.service.waits.wait(
-                for: JobWait(job: answer.number), within: wait, partner: self.credential.partner)
+            case .found = await self.service.waits.wait(
+                for: JobWait(job: answer.number), within: wait, owner: self.credential.partner)
         {
             answer = try await self.store.result(self.credential, .read, id: id)
         }

@@ -45,7 +45,7 @@ extension GatewayRoute {
                     if wait > .zero, !known.isFinished {
                         _ = await call.service.waits.wait(
                             for: JobWait(job: known.number, endsWithAnswer: true), within: wait,
-                            partner: call.credential.partner)
+                            owner: call.credential.partner)
                     }
                     return try await call.sessionAnswer(id)
                 }
@@ -81,7 +81,7 @@ extension GatewayCall {
         }
         _ = await self.service.waits.wait(
             for: JobWait(job: job.number, endsWithAnswer: true),
-            within: .seconds(self.service.configuration.longestWaitSeconds), partner: self.credential.partner)
+            within: .seconds(self.service.configuration.longestWaitSeconds), owner: self.credential.partner)
         return try await self.sessionAnswer(job.id, isRepeated: job.isRepeated)
     }
 

@@ -53,7 +53,7 @@ package actor RecordStore {
             [.text(chain), .int(microseconds)])[0].bool(0)
     }
 
-    /// The chains with rows that have waited for their place longer than linking takes: meanwhile they can be removed unnoticed.
+    /// The chains with rows that have waited for their position longer than linking takes: meanwhile they can be removed unnoticed.
     package func stalledChains() async throws -> [String] {
         let before = Int64((Date().timeIntervalSince1970 - Self.longestWait) * 1_000_000)
         var stalled: [String] = []

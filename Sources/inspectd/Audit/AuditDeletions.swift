@@ -57,7 +57,7 @@ struct AuditDeletions {
         while try await store.hasWaiting(in: DeletionReport.chain, before: until) {
             guard .now < deadline else {
                 throw InspectError(
-                    .internalError, "rows of the record wait for their place",
+                    .internalError, "rows of the record wait for their position",
                     hint: "Run a worker that maintains (insp.v_maintenance), or give an earlier --until.")
             }
             try await Task.sleep(for: .milliseconds(200))

@@ -10,7 +10,7 @@ package actor RecordStore {
     /// Rows of one page: about two megabytes.
     package static let page = 5000
     /// In seconds: ten rounds of `insp.link_record`.
-    private static let longestWait = 20.0
+    private static let longestWaitSeconds = 20.0
 
     /// - Parameter databaseURL: A libpq connection string or URL. Never logged.
     package init(databaseURL: String) {
@@ -55,7 +55,7 @@ package actor RecordStore {
 
     /// The chains with rows that have waited for their position longer than linking takes: meanwhile they can be removed unnoticed.
     package func stalledChains() async throws -> [String] {
-        let before = Int64((Date().timeIntervalSince1970 - Self.longestWait) * 1_000_000)
+        let before = Int64((Date().timeIntervalSince1970 - Self.longestWaitSeconds) * 1_000_000)
         var stalled: [String] = []
         for name in try await self.heads().heads.chains.keys.sorted() {
             if try await self.hasWaiting(in: name, before: before) { stalled.append(name) }

@@ -189,7 +189,7 @@ import Testing
         #expect(try await site.admin.query(outcome)[0].string(0) == "inconclusive 3")
     }
 
-    @Test func `Rows that wait too long for their place are a doubt, and the signer warns of them`() async throws {
+    @Test func `Rows that wait too long for their position are a doubt, and the signer warns of them`() async throws {
         let site = try await AuditSite.start()
         defer { site.end() }
         try await site.write(2)

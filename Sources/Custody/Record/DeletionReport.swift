@@ -8,15 +8,15 @@ package struct DeletionReport: Sendable {
     /// Why something was erased.
     package enum Cause: String, Sendable, Comparable, CaseIterable {
         /// One job with its reruns, by `insp.erase`.
-        case job
-        case person
-        case face
+        case job = "job"
+        case person = "person"
+        case face = "face"
         /// The end of a period.
-        case retention
+        case retention = "retention"
         /// The whole partner.
-        case partner
+        case partner = "partner"
         /// Not a cause of its own: keys that the key store has destroyed, for any of the others.
-        case keys
+        case keys = "keys"
 
         package static func < (left: Cause, right: Cause) -> Bool {
             Self.allCases.firstIndex(of: left)! < Self.allCases.firstIndex(of: right)!

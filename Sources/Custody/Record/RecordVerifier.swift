@@ -244,7 +244,7 @@ package struct RecordVerifier {
         RecordFault(
             kind: .time, chain: name, seq: first,
             message: "chain \(name): \(count) rows, the first \(first), are dated more than a day before the "
-                + "checkpoint that precedes them: they were added later than they say, or waited so long for their place"
+                + "checkpoint that precedes them: they were added later than they say, or waited so long for their position"
         )
     }
 
@@ -281,7 +281,7 @@ package struct RecordVerifier {
         // Retention goes on between two checkpoints. Without any, nobody can say.
         let isOld = ends.contains { at, ends in
             ends.head.seq >= start.seq
-                && (checkpoints.last?.at ?? 0) - at >= RecordChainVerifier.longestRetention
+                && (checkpoints.last?.at ?? 0) - at >= RecordChainVerifier.longestRetentionMicroseconds
         }
         if !isKnown, self.isPartial || !ends.isEmpty && !isOld {
             let first = (ends.map(\.1.anchor.seq).filter { $0 < start.seq }.max() ?? 0) + 1

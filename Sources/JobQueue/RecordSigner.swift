@@ -50,14 +50,16 @@ package final class RecordSigner {
         let (newest, number) = try await self.newest()
         let (heads, text) = try await self.store.heads()
         let now = Self.now()
-        let isNews = newest.map { heads != $0.heads || now - $0.at >= Self.longestSilenceMicroseconds } ?? true
+        let isNews =
+            newest.map { heads != $0.heads || now - $0.atMicroseconds >= Self.longestSilenceMicroseconds } ?? true
         guard isNews || newest?.number != self.last?.number else { return nil }
         try await self.verify(heads, newest)
         self.last = newest
         guard isNews else { return nil }
         guard
             let checkpoint = RecordCheckpoint(
-                number: number + 1, at: max(now, newest?.at ?? 0), headsText: text, key: self.key)
+                number: number + 1, atMicroseconds: max(now, newest?.atMicroseconds ?? 0), headsText: text,
+                key: self.key)
         else { throw Refusal(description: "insp.record_heads returned something else") }
         guard try await self.store.add(checkpoint) else { return nil }
         self.last = checkpoint
@@ -153,9 +155,9 @@ package final class RecordSigner {
     /// The owner may move the start of a chain over rows that retention keeps, and the next checkpoint would vouch for it.
     private func verifyStarts(_ heads: RecordHeads, _ known: RecordCheckpoint?) throws {
         let now = Self.now()
-        if let witness, now - witness.at >= Self.shortestRetentionMicroseconds { self.witness = nil }
+        if let witness, now - witness.atMicroseconds >= Self.shortestRetentionMicroseconds { self.witness = nil }
         if self.witness == nil { self.witness = known }
-        guard let witness, now - witness.at < Self.shortestRetentionMicroseconds else { return }
+        guard let witness, now - witness.atMicroseconds < Self.shortestRetentionMicroseconds else { return }
         for (name, ends) in heads.chains.sorted(by: { $0.key < $1.key }) where name != "endpoint" {
             guard let head = witness.heads.chains[name]?.head, ends.anchor.seq > head.seq else { continue }
             throw Refusal(

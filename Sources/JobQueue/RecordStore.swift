@@ -87,7 +87,8 @@ package actor RecordStore {
         try await self.query(
             "SELECT insp.add_checkpoint($1, $2, $3, $4, $5)",
             [
-                .int(checkpoint.number), .int(checkpoint.at), .text(checkpoint.keyID), .text(checkpoint.headsText),
+                .int(checkpoint.number), .int(checkpoint.atMicroseconds), .text(checkpoint.keyID),
+                .text(checkpoint.headsText),
                 .bytes(Data(checkpoint.signature)),
             ])[0].bool(0)
     }

@@ -74,7 +74,7 @@ struct RecordChainVerifier {
         self.last.seq = row.seq
         self.last.hash.withUnsafeMutableBytes { $0.baseAddress!.copyMemory(from: reader.hash, byteCount: 32) }
         self.hashes.append(contentsOf: UnsafeBufferPointer(start: reader.hash, count: 32))
-        self.times.append(row.at)
+        self.times.append(row.atMicroseconds)
         if row.erased != nil { self.erased += 1 }
     }
 
@@ -125,7 +125,8 @@ struct RecordChainVerifier {
 
     /// Finds rows that were removed from the start too early: those behind a checkpoint's head are younger than it.
     mutating func checkStart(_ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint, now: Int64) {
-        guard name != "endpoint", self.start.seq > head.seq, now - checkpoint.at < Self.longestRetentionMicroseconds,
+        guard name != "endpoint", self.start.seq > head.seq,
+            now - checkpoint.atMicroseconds < Self.longestRetentionMicroseconds,
             self.fault?.kind != .start
         else { return }
         self.fail(
@@ -143,7 +144,8 @@ struct RecordChainVerifier {
     ///
     /// - Returns: How many are from long before that one, and the place of the first.
     mutating func checkTimes(
-        _ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint, after former: (seq: Int64, at: Int64)?
+        _ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint,
+        after former: (seq: Int64, atMicroseconds: Int64)?
     ) -> (first: Int64, count: Int)? {
         let first = max(former?.seq ?? 0, self.start.seq) + 1
         let last = min(head.seq, self.start.seq + Int64(self.times.count))
@@ -151,7 +153,7 @@ struct RecordChainVerifier {
         var early: (first: Int64, count: Int)?
         for seq in first...last {
             let at = self.times[Int(seq - self.start.seq - 1)]
-            if at > checkpoint.at, at - checkpoint.at > Self.clockErrorMicroseconds {
+            if at > checkpoint.atMicroseconds, at - checkpoint.atMicroseconds > Self.clockErrorMicroseconds {
                 if let fault = self.fault, let place = fault.seq, place <= seq { return early }
                 self.fail(
                     .time, name, seq,
@@ -159,7 +161,7 @@ struct RecordChainVerifier {
                         + "database's clock was wrong")
                 return early
             }
-            if let former, at < former.at, former.at - at > Self.longestWaitMicroseconds {
+            if let former, at < former.atMicroseconds, former.atMicroseconds - at > Self.longestWaitMicroseconds {
                 early = (early?.first ?? seq, (early?.count ?? 0) + 1)
             }
         }

@@ -77,8 +77,8 @@ package struct RecordVerdict: Sendable {
     package var signed: Int
     /// Checkpoints in all.
     package var checkpoints: Int
-    /// Number and time (microseconds since 1970) of the last one.
-    package var lastCheckpoint: (number: Int64, at: Int64)?
+    /// Number and time (since 1970) of the last one.
+    package var lastCheckpoint: (number: Int64, atMicroseconds: Int64)?
     /// The export begins behind the start of a chain.
     package var isPartial: Bool
 

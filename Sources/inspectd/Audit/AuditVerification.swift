@@ -163,7 +163,7 @@ struct AuditVerification {
             self.checkpoints = Checkpoints(
                 count: verdict.checkpoints, verified: verdict.signed, last: verdict.lastCheckpoint?.number,
                 at: verdict.lastCheckpoint.map {
-                    Date(timeIntervalSince1970: Double($0.at) / 1_000_000)
+                    Date(timeIntervalSince1970: Double($0.atMicroseconds) / 1_000_000)
                         .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
                 })
             self.signatures = hasKeys ? "verified" : "not verified: no --public-key was given"

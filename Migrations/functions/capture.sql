@@ -11,7 +11,7 @@ BEGIN
         PERFORM insp.refuse('LINK_ENDED');
     ELSIF NOT EXISTS (SELECT FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id
         WHERE c.id = s.credential_id AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > now()) AND p.enabled) THEN
-        -- Whoever took the credential away, or disabled the partner, ended its links.
+        -- Revoking the credential, or disabling the partner, ends its links.
         PERFORM insp.refuse('LINK_ENDED');
     END IF;
 END
@@ -132,7 +132,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     -- After that the person goes on with what there is.
     most constant integer := 3;
-    -- A lost answer costs no try; whoever sends one image for ever, gets no more.
+    -- A lost answer costs no try; a browser that sends one image for ever gets no more.
     most_repeats constant integer := 9;
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
     mark constant bytea := sha256(convert_to(s.id::text || p_kind, 'UTF8') || p_image_sha256);
@@ -181,7 +181,7 @@ BEGIN
     -- Phones in dim light take ten frames a second, and each colour needs some.
     made := insp.challenge_issue((SELECT p.name FROM insp.partner p WHERE p.id = s.partner_id), method => s.challenge,
         colour_ms => 500, lifetime => interval '2 minutes');
-    -- One at a time: whoever had several could answer the one that suits a recording.
+    -- One at a time: a browser that had several could answer the one that suits a recording.
     UPDATE insp.challenge c SET expires_at = clock_timestamp() WHERE c.id = s.challenge_id AND c.consumed_at IS NULL;
     UPDATE insp.challenge c SET capture_id = s.id WHERE c.id = (made ->> 'id')::uuid;
     UPDATE insp.capture_session x SET challenges = x.challenges + 1, challenge_id = (made ->> 'id')::uuid WHERE x.id = s.id;

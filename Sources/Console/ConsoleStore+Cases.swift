@@ -11,8 +11,8 @@ struct CaseRow: Sendable {
     var workflow: String
     /// `nil`: the job is damaged, and only its cancellation ends it.
     var decision: String?
-    var waits: Double
-    var remains: Double
+    var waitSeconds: Double
+    var remainingSeconds: Double
     var because: [String]
     var holder: String?
     var isMine: Bool
@@ -64,9 +64,9 @@ struct CaseState: Sendable {
     var partner: String
     var workflow: String
     var isWaiting: Bool
-    var waits: Double
+    var waitSeconds: Double
     /// `nil` once it is decided.
-    var remains: Double?
+    var remainingSeconds: Double?
     /// What the program proposed.
     var decision: String
     var label: String
@@ -134,8 +134,8 @@ extension ConsoleStore {
             list.rows.append(
                 CaseRow(
                     id: id, partner: partner, workflow: try row.string("workflow"),
-                    decision: try row.optionalString("decision"), waits: try row.double("waits"),
-                    remains: try row.double("remains"), because: try row.textArray("because"),
+                    decision: try row.optionalString("decision"), waitSeconds: try row.double("waits"),
+                    remainingSeconds: try row.double("remains"), because: try row.textArray("because"),
                     holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"),
                     firstBy: try row.optionalString("first_by"), mayTake: try row.bool("may_take")))
         }
@@ -193,8 +193,8 @@ extension ConsoleStore {
         }
         var state = CaseState(
             id: id, partner: try row.string("partner"), workflow: try row.string("workflow"),
-            isWaiting: try row.int("status") == 64, waits: try row.double("waits"),
-            remains: try row.optionalDouble("remains"), decision: try row.string("decision"),
+            isWaiting: try row.int("status") == 64, waitSeconds: try row.double("waits"),
+            remainingSeconds: try row.optionalDouble("remains"), decision: try row.string("decision"),
             label: try row.optionalString("label") ?? "", because: try row.textArray("because"),
             holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"), until: try date("until"),
             needsSecond: try row.bool("second"))

@@ -31,8 +31,8 @@ struct WorkRow: Sendable {
     var workflow: String
     var stage: String
     var attempt: Int64
-    var since: Double
-    var remains: Double
+    var sinceSeconds: Double
+    var remainingSeconds: Double
 }
 
 /// The queue at one point of a plot. What was not measured is `nil`; counts are per minute.
@@ -86,7 +86,8 @@ extension ConsoleStore {
         ).map {
             WorkRow(
                 worker: try $0.int(0), id: try $0.string(1), partner: try $0.string(2), workflow: try $0.string(3),
-                stage: try $0.string(4), attempt: try $0.int(5), since: try $0.double(6), remains: try $0.double(7))
+                stage: try $0.string(4), attempt: try $0.int(5), sinceSeconds: try $0.double(6),
+                remainingSeconds: try $0.double(7))
         }
     }
 

@@ -6,19 +6,19 @@ package struct SealContext: Sendable, Equatable {
     /// What is sealed. The names are part of the published format (deploy/SEALING.md).
     package enum Purpose: String, Sendable, CaseIterable {
         /// A part's bytes; the row: kind, number.
-        case part
+        case part = "part"
         /// A job's references, consent and callback URL.
-        case personal
+        case personal = "personal"
         /// The body of a stage's result; the row: status.
-        case step
+        case step = "step"
         /// The result of a job.
-        case result
+        case result = "result"
         /// An enrolled face; the row: engine.
-        case template
+        case template = "template"
         /// A secret of an endpoint or a credential; the row: owner, purpose.
-        case secret
+        case secret = "secret"
         /// A reviewer's note.
-        case note
+        case note = "note"
     }
 
     /// Number of the partner whose it is (`insp.partner.id`).

@@ -1,36 +1,36 @@
 internal import Foundation
 
-/// Something that the gateway still answers, and will not for ever: the one place of its dates.
+/// Something that the gateway still answers, and will not for ever: here alone are its dates.
 ///
-/// Whoever deprecates something adds it here, and has its answers say so with ``headers`` (RFC 9745, RFC 8594).
+/// What is deprecated is added here, and its answers say so with ``headers`` (RFC 9745, RFC 8594).
 struct Deprecation: Sendable {
     /// Midnight (UTC) of the day since when it is deprecated, in seconds since 1970.
-    let since: Int
+    let sinceSeconds: Int
     /// From then on it may be refused; in seconds since 1970.
-    let until: Int
+    let untilSeconds: Int
 
-    /// How long something is answered after it was deprecated: ``until`` follows from that.
-    static let period = 365
+    /// How long something is answered after it was deprecated: ``untilSeconds`` follows from that.
+    static let periodDays = 365
 
     /// The secret of a credential where a token would do: deprecated since there are tokens, 2026-11-24.
-    static let credentialSecret = Deprecation(since: 1_795_478_400)
+    static let credentialSecret = Deprecation(sinceSeconds: 1_795_478_400)
 
-    /// - Parameter since: Midnight of a day, in seconds since 1970.
-    init(since: Int) {
-        self.since = since
-        self.until = since + Self.period * 86_400
+    /// - Parameter sinceSeconds: Midnight of a day, in seconds since 1970.
+    init(sinceSeconds: Int) {
+        self.sinceSeconds = sinceSeconds
+        self.untilSeconds = sinceSeconds + Self.periodDays * 86_400
     }
 
     /// Of an answer to a request that uses it.
     var headers: [(name: String, value: String)] {
         [
-            ("Deprecation", "@\(self.since)"), ("Sunset", Self.httpDate(self.until)),
+            ("Deprecation", "@\(self.sinceSeconds)"), ("Sunset", Self.httpDate(self.untilSeconds)),
             ("Link", #"</openapi.json>; rel="deprecation"; type="application/json""#),
         ]
     }
 
-    /// The day of ``until``, such as 2027-11-24.
-    var end: String { String(Self.date(self.until).formatted(.iso8601).prefix(10)) }
+    /// The day of ``untilSeconds``, such as 2027-11-24.
+    var end: String { String(Self.date(self.untilSeconds).formatted(.iso8601).prefix(10)) }
 
     private static func date(_ seconds: Int) -> Date { Date(timeIntervalSince1970: TimeInterval(seconds)) }
 

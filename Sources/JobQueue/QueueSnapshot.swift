@@ -178,7 +178,7 @@ package struct QueueSnapshot: Sendable, Decodable {
         }
     }
 
-    /// Callbacks to be delivered and attempts of late, without those of tests.
+    /// Callbacks to be delivered and recent attempts, without those of tests.
     package struct Callbacks: Sendable, Decodable {
         /// Callbacks to be delivered; at most 10,000.
         package var pending: Int

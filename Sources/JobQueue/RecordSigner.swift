@@ -23,10 +23,10 @@ package final class RecordSigner {
     package private(set) var stranger: Int64?
 
     /// Without new rows a checkpoint is signed this often, to prove that there were none; in microseconds.
-    private static let longestSilence: Int64 = 600_000_000
+    private static let longestSilenceMicroseconds: Int64 = 600_000_000
     /// The guards of the record let no row of the last year be removed. A day less, for a row that was committed long after it was
     /// written; in microseconds.
-    private static let shortestRetention: Int64 = 364 * 86_400_000_000
+    private static let shortestRetentionMicroseconds: Int64 = 364 * 86_400_000_000
 
     /// - Parameters:
     ///   - former: Keys that signed before this one.
@@ -50,14 +50,16 @@ package final class RecordSigner {
         let (newest, number) = try await self.newest()
         let (heads, text) = try await self.store.heads()
         let now = Self.now()
-        let isNews = newest.map { heads != $0.heads || now - $0.at >= Self.longestSilence } ?? true
+        let isNews =
+            newest.map { heads != $0.heads || now - $0.atMicroseconds >= Self.longestSilenceMicroseconds } ?? true
         guard isNews || newest?.number != self.last?.number else { return nil }
         try await self.verify(heads, newest)
         self.last = newest
         guard isNews else { return nil }
         guard
             let checkpoint = RecordCheckpoint(
-                number: number + 1, at: max(now, newest?.at ?? 0), headsText: text, key: self.key)
+                number: number + 1, atMicroseconds: max(now, newest?.atMicroseconds ?? 0), headsText: text,
+                key: self.key)
         else { throw Refusal(description: "insp.record_heads returned something else") }
         guard try await self.store.add(checkpoint) else { return nil }
         self.last = checkpoint
@@ -153,9 +155,9 @@ package final class RecordSigner {
     /// The owner may move the start of a chain over rows that retention keeps, and the next checkpoint would vouch for it.
     private func verifyStarts(_ heads: RecordHeads, _ known: RecordCheckpoint?) throws {
         let now = Self.now()
-        if let witness, now - witness.at >= Self.shortestRetention { self.witness = nil }
+        if let witness, now - witness.atMicroseconds >= Self.shortestRetentionMicroseconds { self.witness = nil }
         if self.witness == nil { self.witness = known }
-        guard let witness, now - witness.at < Self.shortestRetention else { return }
+        guard let witness, now - witness.atMicroseconds < Self.shortestRetentionMicroseconds else { return }
         for (name, ends) in heads.chains.sorted(by: { $0.key < $1.key }) where name != "endpoint" {
             guard let head = witness.heads.chains[name]?.head, ends.anchor.seq > head.seq else { continue }
             throw Refusal(

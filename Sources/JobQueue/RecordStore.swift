@@ -10,7 +10,7 @@ package actor RecordStore {
     /// Rows of one page: about two megabytes.
     package static let page = 5000
     /// In seconds: ten rounds of `insp.link_record`.
-    private static let longestWait = 20.0
+    private static let longestWaitSeconds = 20.0
 
     /// - Parameter databaseURL: A libpq connection string or URL. Never logged.
     package init(databaseURL: String) {
@@ -53,9 +53,9 @@ package actor RecordStore {
             [.text(chain), .int(microseconds)])[0].bool(0)
     }
 
-    /// The chains with rows that have waited for their place longer than linking takes: meanwhile they can be removed unnoticed.
+    /// The chains with rows that have waited for their position longer than linking takes: meanwhile they can be removed unnoticed.
     package func stalledChains() async throws -> [String] {
-        let before = Int64((Date().timeIntervalSince1970 - Self.longestWait) * 1_000_000)
+        let before = Int64((Date().timeIntervalSince1970 - Self.longestWaitSeconds) * 1_000_000)
         var stalled: [String] = []
         for name in try await self.heads().heads.chains.keys.sorted() {
             if try await self.hasWaiting(in: name, before: before) { stalled.append(name) }
@@ -87,7 +87,8 @@ package actor RecordStore {
         try await self.query(
             "SELECT insp.add_checkpoint($1, $2, $3, $4, $5)",
             [
-                .int(checkpoint.number), .int(checkpoint.at), .text(checkpoint.keyID), .text(checkpoint.headsText),
+                .int(checkpoint.number), .int(checkpoint.atMicroseconds), .text(checkpoint.keyID),
+                .text(checkpoint.headsText),
                 .bytes(Data(checkpoint.signature)),
             ])[0].bool(0)
     }

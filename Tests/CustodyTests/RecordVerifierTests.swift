@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func `Counts and times of a deletion report that are too large end nothing`() {
-        var report = DeletionReport(partner: "acme", from: 0, until: .max)
+        var report = DeletionReport(partner: "acme", fromMicroseconds: 0, untilMicroseconds: .max)
         let row =
             #"{"chain": "operator", "seq": 1, "at": 9223372036854775807, "actor": "a", "action": "destroy_keys", "#
             + #""subject": "partner acme", "detail": {"keys": 9223372036854775807}}"#
@@ -73,10 +73,10 @@ import Testing
         let key = Ed25519PrivateKey()
         let heads =
             #"{"access": [0, "\#(Self.zeros)", 1, "\#(Self.zeros)"], "operator": [0, "\#(Self.zeros)", 0, "\#(Self.zeros)"]}"#
-        let signed = try #require(RecordCheckpoint(number: 1, at: 1, headsText: heads, key: key))
-        let report = DeletionReport(partner: "acme", from: 0, until: 1)
+        let signed = try #require(RecordCheckpoint(number: 1, atMicroseconds: 1, headsText: heads, key: key))
+        let report = DeletionReport(partner: "acme", fromMicroseconds: 0, untilMicroseconds: 1)
         let deletions = try #require(
-            SignedDeletionReport(report.text(first: 1, last: .start), at: 1, key: key))
+            SignedDeletionReport(report.text(first: 1, last: .start), atMicroseconds: 1, key: key))
         let none = #"[0,"\#(Self.zeros)"]"#
         let forgotten = Self.row.replacing("\"read\"", with: "\"forget_words\"").replacing(
             "{}", with: #"{"words": ["\#(Self.zeros)", "x"]}"#)

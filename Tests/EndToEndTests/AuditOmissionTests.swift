@@ -189,7 +189,7 @@ import Testing
         #expect(try await site.admin.query(outcome)[0].string(0) == "inconclusive 3")
     }
 
-    @Test func `Rows that wait too long for their place are a doubt, and the signer warns of them`() async throws {
+    @Test func `Rows that wait too long for their position are a doubt, and the signer warns of them`() async throws {
         let site = try await AuditSite.start()
         defer { site.end() }
         try await site.write(2)
@@ -200,7 +200,7 @@ import Testing
         let doubts = [AuditSite.Fault(kind: "waiting", chain: "operator", place: nil)]
         #expect(try await site.judge(arguments: ["--public-key", site.path("public.pem")]).doubts == doubts)
         let warned = try await site.run(["sign", "--once"])
-        #expect(warned.status == 0 && warned.errors.contains("rows wait for their place"), "\(warned.errors)")
+        #expect(warned.status == 0 && warned.errors.contains("rows wait for their position"), "\(warned.errors)")
         try await site.link()
         #expect(try await site.verdict(["--public-key", site.path("public.pem")]) == [])
         #expect(try await !site.run(["sign", "--once"]).errors.contains("rows wait"))

@@ -182,7 +182,7 @@ import Testing
         // A row without its place.
         _ = try await site.admin.query("SELECT insp.record('pause', 'lane x')")
         let waiting = try await site.run(["deletions", "--partner", "acme", "--begin", first])
-        #expect(waiting.status == 1 && waiting.errors.contains("wait for their place"))
+        #expect(waiting.status == 1 && waiting.errors.contains("wait for their position"))
     }
 
     @Test(arguments: [

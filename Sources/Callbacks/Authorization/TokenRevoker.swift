@@ -36,7 +36,7 @@ struct TokenRevoker: Sendable {
                 if let next = try await self.round() { pause = min(pause, next) }
                 backoff.reset()
             } catch {
-                // Whoever claims callbacks reports it.
+                // Claiming callbacks reports it.
                 pause = backoff.next()
             }
             await self.source.close()

@@ -147,7 +147,7 @@ struct CasePage {
         let reasons = state.because.map { "<li>\($0)</li>\n" as Markup }
         let age: Markup =
             state.isWaiting
-            ? "<p>Waiting for \(ConsolePage.words(state.waits)); expires in \(ConsolePage.words(state.remains)).</p>\n"
+            ? "<p>Waiting for \(ConsolePage.words(state.waitSeconds)); expires in \(ConsolePage.words(state.remainingSeconds)).</p>\n"
             : ""
         return """
             <h1>Case \(String(state.id.suffix(12)))</h1>

@@ -21,8 +21,8 @@ struct CasesPage {
                 <tr><th scope='row'><a href='/cases/\(row.id)'>\(String(row.id.suffix(12)))</a></th><td>\(row.partner)</td>\
                 <td>\(row.workflow)</td><td>\(row.decision ?? "damaged: an operator must cancel it")\
                 \(row.firstBy.map { "; first decided by \($0)" as Markup } ?? "")</td>\
-                <td>\(row.because.joined(separator: ", "))</td><td>\(ConsolePage.words(row.waits))</td>\
-                <td>\(ConsolePage.words(row.remains))</td><td>\(holder)</td></tr>
+                <td>\(row.because.joined(separator: ", "))</td><td>\(ConsolePage.words(row.waitSeconds))</td>\
+                <td>\(ConsolePage.words(row.remainingSeconds))</td><td>\(holder)</td></tr>
 
                 """
         }

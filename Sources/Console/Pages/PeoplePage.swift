@@ -27,7 +27,7 @@ struct PeoplePage {
             title: "People", session: self.session,
             content: [
                 """
-                <p>Who must not come back is disabled at the provider first. Whoever is signed out holds no case.</p>
+                <p>To keep a person out, disable them at the provider first. A person who is signed out holds no case.</p>
 
                 """,
                 ConsolePage.table(

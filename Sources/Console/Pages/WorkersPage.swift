@@ -23,7 +23,7 @@ struct WorkersPage {
             """
             <tr><th scope='row'><a href='/jobs/\(row.id)'>\(String(row.id.suffix(12)))</a></th><td>\(row.partner)</td>\
             <td>\(row.workflow)</td><td>\(row.stage)</td><td class='number'>\(String(row.attempt))</td>\
-            <td>\(ConsolePage.words(row.since))</td><td>\(ConsolePage.words(row.remains))</td>\
+            <td>\(ConsolePage.words(row.sinceSeconds))</td><td>\(ConsolePage.words(row.remainingSeconds))</td>\
             <td class='number'>\(String(row.worker))</td></tr>
 
             """

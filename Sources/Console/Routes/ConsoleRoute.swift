@@ -4,7 +4,7 @@ internal import HTTPServer
 struct ConsoleRoute: Sendable {
     enum Access: Sendable {
         case everyone
-        /// Whoever has one of these roles for some partner. The database checks for which.
+        /// Persons with one of these roles for some partner. The database checks for which.
         case roles(Set<ConsoleRole>)
     }
 

@@ -40,13 +40,13 @@ package struct KeyID: Hashable, Sendable {
 /// A level of the tree of keys below the wrapping key.
 package enum KeyKind: String, Sendable, CaseIterable {
     /// One for each partner, under the wrapping key.
-    case partner
+    case partner = "partner"
     /// One for each person, or face without a person, under the partner's.
-    case person
+    case person = "person"
     /// One for a job and its reruns, under the person's, or under the partner's where the job names nobody.
-    case job
+    case job = "job"
     /// One for a template of an enrolled face, under the key above that of the job that made it.
-    case template
+    case template = "template"
 }
 
 /// A key that is open.

@@ -8,15 +8,15 @@ package struct DeletionReport: Sendable {
     /// Why something was erased.
     package enum Cause: String, Sendable, Comparable, CaseIterable {
         /// One job with its reruns, by `insp.erase`.
-        case job
-        case person
-        case face
+        case job = "job"
+        case person = "person"
+        case face = "face"
         /// The end of a period.
-        case retention
+        case retention = "retention"
         /// The whole partner.
-        case partner
+        case partner = "partner"
         /// Not a cause of its own: keys that the key store has destroyed, for any of the others.
-        case keys
+        case keys = "keys"
 
         package static func < (left: Cause, right: Cause) -> Bool {
             Self.allCases.firstIndex(of: left)! < Self.allCases.firstIndex(of: right)!
@@ -39,23 +39,24 @@ package struct DeletionReport: Sendable {
 
     /// The partner's name, whose deletions are counted.
     package let partner: String
-    /// In microseconds since 1970; `until` is the first that does not belong to it.
-    package let from: Int64
-    /// The end, exclusive.
-    package let until: Int64
+    /// The start, since 1970.
+    package let fromMicroseconds: Int64
+    /// The end, exclusive, since 1970.
+    package let untilMicroseconds: Int64
     private var counts: [Place: [String: Int64]] = [:]
 
-    package init(partner: String, from: Int64, until: Int64) {
+    package init(partner: String, fromMicroseconds: Int64, untilMicroseconds: Int64) {
         self.partner = partner
-        self.from = from
-        self.until = until
+        self.fromMicroseconds = fromMicroseconds
+        self.untilMicroseconds = untilMicroseconds
     }
 
     /// Takes a row of the chain as `insp.record_rows` prints it; others are left out.
     package mutating func take(_ line: Data) {
         guard Self.actions.contains(where: { line.range(of: $0) != nil }),
             let row = (try? JSONSerialization.jsonObject(with: line)) as? [String: Any],
-            row["chain"] as? String == Self.chain, let at = row["at"] as? Int64, at >= self.from, at < self.until,
+            row["chain"] as? String == Self.chain, let at = row["at"] as? Int64,
+            at >= self.fromMicroseconds, at < self.untilMicroseconds,
             let action = row["action"] as? String, let detail = row["detail"] as? [String: Any]
         else { return }
         let isOurs = row["subject"] as? String == "partner \(self.partner)"
@@ -101,8 +102,8 @@ package struct DeletionReport: Sendable {
             let day = Self.time(place.day * 86_400_000_000).prefix(10)
             return "{\"day\": \"\(day)\", \"cause\": \"\(place.cause.rawValue)\", \(members.joined(separator: ", "))}"
         }
-        return "{\"partner\": \"\(self.partner)\", \"from\": \"\(Self.time(self.from))\", "
-            + "\"until\": \"\(Self.time(self.until))\", "
+        return "{\"partner\": \"\(self.partner)\", \"from\": \"\(Self.time(self.fromMicroseconds))\", "
+            + "\"until\": \"\(Self.time(self.untilMicroseconds))\", "
             + "\"record\": [\"\(Self.chain)\", \(first), \(last.seq), \"\(last.hash.hexadecimal)\"], "
             + "\"deletions\": [\(days.joined(separator: ", "))]}"
     }
@@ -131,18 +132,18 @@ package struct DeletionReport: Sendable {
 package struct SignedDeletionReport: Sendable {
     /// The text of the report, a JSON object.
     package let text: String
-    /// When it was signed, by the signer's clock, in microseconds since 1970.
-    package let at: Int64
+    /// When it was signed, by the signer's clock, since 1970.
+    package let atMicroseconds: Int64
     /// The ``Ed25519PublicKey/id`` of the key that signed it.
     package let keyID: String
     /// 64 bytes.
     package let signature: [UInt8]
 
     /// - Returns: `nil` if libcrypto cannot sign.
-    package init?(_ text: String, at: Int64, key: Ed25519PrivateKey) {
-        guard let signature = key.sign(Self.message(text, at, key.publicKey.id)) else { return nil }
+    package init?(_ text: String, atMicroseconds: Int64, key: Ed25519PrivateKey) {
+        guard let signature = key.sign(Self.message(text, atMicroseconds, key.publicKey.id)) else { return nil }
         self.text = text
-        self.at = at
+        self.atMicroseconds = atMicroseconds
         self.keyID = key.publicKey.id
         self.signature = signature
     }
@@ -161,18 +162,19 @@ package struct SignedDeletionReport: Sendable {
             return (reader.text(report), at, String(reader.text(key).dropFirst().dropLast()), signature)
         }
         guard let read else { return nil }
-        (self.text, self.at, self.keyID, self.signature) = read
+        (self.text, self.atMicroseconds, self.keyID, self.signature) = read
     }
 
     /// The line of a file in which it is kept.
     package var line: String {
-        "{\"deletions\": \(self.text), \"at\": \(self.at), \"key\": \"\(self.keyID)\", "
+        "{\"deletions\": \(self.text), \"at\": \(self.atMicroseconds), \"key\": \"\(self.keyID)\", "
             + "\"signature\": \"\(self.signature.hexadecimal)\"}"
     }
 
     /// Whether this key signed exactly this text at this time.
     package func isSigned(by key: Ed25519PublicKey) -> Bool {
-        key.id == self.keyID && key.verifies(self.signature, of: Self.message(self.text, self.at, self.keyID))
+        key.id == self.keyID
+            && key.verifies(self.signature, of: Self.message(self.text, self.atMicroseconds, self.keyID))
     }
 
     /// A report with nothing counted yet, of the same partner and time, and the rows that it says it was made of; `nil`: the text is
@@ -186,7 +188,7 @@ package struct SignedDeletionReport: Sendable {
             let first = record[1] as? Int64, let seq = record[2] as? Int64, let hash = record[3] as? String,
             let last = RecordPlace(seq: seq, hash: hash)
         else { return nil }
-        return (DeletionReport(partner: partner, from: from, until: until), first, last)
+        return (DeletionReport(partner: partner, fromMicroseconds: from, untilMicroseconds: until), first, last)
     }
 
     private static func message(_ text: String, _ at: Int64, _ key: String) -> [UInt8] {

@@ -5,7 +5,7 @@ internal import InspectCore
 struct RecordChainVerifier {
     /// Retention removes no younger row, except of endpoints (`insp.record_guard`): 365 days in microseconds. Leap days are left to
     /// the database.
-    static let longestRetention: Int64 = 365 * 86_400_000_000
+    static let longestRetentionMicroseconds: Int64 = 365 * 86_400_000_000
 
     let start: RecordPlace
     var isEmpty: Bool { self.rows == 0 }
@@ -53,7 +53,7 @@ struct RecordChainVerifier {
         if row.seq < expected {
             return self.fail(
                 .inserted, row.chain, row.seq,
-                "a second row has place \(row.seq): one of the two was inserted")
+                "a second row has position \(row.seq): one of the two was inserted")
         }
         if !row.isIntact {
             return self.fail(.changed, row.chain, row.seq, "row \(row.seq) was changed: its hash does not fit")
@@ -74,7 +74,7 @@ struct RecordChainVerifier {
         self.last.seq = row.seq
         self.last.hash.withUnsafeMutableBytes { $0.baseAddress!.copyMemory(from: reader.hash, byteCount: 32) }
         self.hashes.append(contentsOf: UnsafeBufferPointer(start: reader.hash, count: 32))
-        self.times.append(row.at)
+        self.times.append(row.atMicroseconds)
         if row.erased != nil { self.erased += 1 }
     }
 
@@ -85,7 +85,7 @@ struct RecordChainVerifier {
         self.fail(.missing, name, gap.expected, "\(rows) missing: row \(gap.found) follows row \(gap.expected - 1)")
     }
 
-    /// Compares with a place that a checkpoint has, or that was noted.
+    /// Compares with a position that a checkpoint has, or that was noted.
     ///
     /// A fault at an earlier row stays; one at a later row gives way.
     mutating func compare(_ place: RecordPlace, _ name: String, _ witness: String) {
@@ -125,7 +125,8 @@ struct RecordChainVerifier {
 
     /// Finds rows that were removed from the start too early: those behind a checkpoint's head are younger than it.
     mutating func checkStart(_ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint, now: Int64) {
-        guard name != "endpoint", self.start.seq > head.seq, now - checkpoint.at < Self.longestRetention,
+        guard name != "endpoint", self.start.seq > head.seq,
+            now - checkpoint.atMicroseconds < Self.longestRetentionMicroseconds,
             self.fault?.kind != .start
         else { return }
         self.fail(
@@ -135,15 +136,16 @@ struct RecordChainVerifier {
     }
 
     /// How far the database's clock may be ahead of the signer's, in microseconds: an hour.
-    static let clockError: Int64 = 3_600_000_000
-    /// How long a row may wait for its commit and its place, in microseconds: a day.
-    static let longestWait: Int64 = 86_400_000_000
+    static let clockErrorMicroseconds: Int64 = 3_600_000_000
+    /// How long a row may wait for its commit and its position, in microseconds: a day.
+    static let longestWaitMicroseconds: Int64 = 86_400_000_000
 
     /// Compares the times of the rows that a checkpoint is the first to cover with it and with the one before.
     ///
     /// - Returns: How many are from long before that one, and the place of the first.
     mutating func checkTimes(
-        _ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint, after former: (seq: Int64, at: Int64)?
+        _ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint,
+        after former: (seq: Int64, atMicroseconds: Int64)?
     ) -> (first: Int64, count: Int)? {
         let first = max(former?.seq ?? 0, self.start.seq) + 1
         let last = min(head.seq, self.start.seq + Int64(self.times.count))
@@ -151,7 +153,7 @@ struct RecordChainVerifier {
         var early: (first: Int64, count: Int)?
         for seq in first...last {
             let at = self.times[Int(seq - self.start.seq - 1)]
-            if at > checkpoint.at, at - checkpoint.at > Self.clockError {
+            if at > checkpoint.atMicroseconds, at - checkpoint.atMicroseconds > Self.clockErrorMicroseconds {
                 if let fault = self.fault, let place = fault.seq, place <= seq { return early }
                 self.fail(
                     .time, name, seq,
@@ -159,7 +161,7 @@ struct RecordChainVerifier {
                         + "database's clock was wrong")
                 return early
             }
-            if let former, at < former.at, former.at - at > Self.longestWait {
+            if let former, at < former.atMicroseconds, former.atMicroseconds - at > Self.longestWaitMicroseconds {
                 early = (early?.first ?? seq, (early?.count ?? 0) + 1)
             }
         }

@@ -58,8 +58,8 @@ package struct RecordHeads: Sendable, Equatable {
 package struct RecordCheckpoint: Sendable {
     /// From 1.
     package var number: Int64
-    /// By the signer's clock, in microseconds since 1970.
-    package var at: Int64
+    /// By the signer's clock, since 1970.
+    package var atMicroseconds: Int64
     /// The ``Ed25519PublicKey/id`` of the key that signed it.
     package var keyID: String
     /// Both ends of each chain at that time.
@@ -73,12 +73,12 @@ package struct RecordCheckpoint: Sendable {
     ///
     /// - Parameter headsText: The exact text of `insp.record_heads`.
     /// - Returns: `nil` if the text is none of that function, or libcrypto cannot sign.
-    package init?(number: Int64, at: Int64, headsText: String, key: Ed25519PrivateKey) {
+    package init?(number: Int64, atMicroseconds: Int64, headsText: String, key: Ed25519PrivateKey) {
         guard let heads = RecordHeads(json: Data(headsText.utf8)),
-            let signature = key.sign(Self.message(number, at, key.publicKey.id, headsText))
+            let signature = key.sign(Self.message(number, atMicroseconds, key.publicKey.id, headsText))
         else { return nil }
         self.number = number
-        self.at = at
+        self.atMicroseconds = atMicroseconds
         self.keyID = key.publicKey.id
         self.heads = heads
         self.headsText = headsText
@@ -97,7 +97,7 @@ package struct RecordCheckpoint: Sendable {
         guard isSigned, reader.takes("}"), reader.isAtEnd, let heads = RecordHeads(json: Data(reader.bytes(span)))
         else { return nil }
         self.number = number
-        self.at = at
+        self.atMicroseconds = at
         self.keyID = String(reader.text(key).dropFirst().dropLast())
         self.heads = heads
         self.headsText = reader.text(span)
@@ -106,7 +106,7 @@ package struct RecordCheckpoint: Sendable {
 
     /// The line that ``init(line:)`` reads.
     package var line: String {
-        "{\"checkpoint\": \(self.number), \"at\": \(self.at), \"key\": \"\(self.keyID)\", "
+        "{\"checkpoint\": \(self.number), \"at\": \(self.atMicroseconds), \"key\": \"\(self.keyID)\", "
             + "\"heads\": \(self.headsText), \"signature\": \"\(self.signature.hexadecimal)\"}"
     }
 
@@ -114,7 +114,7 @@ package struct RecordCheckpoint: Sendable {
     package func isSigned(by key: Ed25519PublicKey) -> Bool {
         key.id == self.keyID
             && key.verifies(
-                self.signature, of: Self.message(self.number, self.at, self.keyID, self.headsText))
+                self.signature, of: Self.message(self.number, self.atMicroseconds, self.keyID, self.headsText))
     }
 
     private static func message(_ number: Int64, _ at: Int64, _ key: String, _ heads: String) -> [UInt8] {

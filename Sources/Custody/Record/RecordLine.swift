@@ -122,8 +122,8 @@ private nonisolated(unsafe) let digits: UnsafePointer<UInt8> = {
 struct RecordRow {
     var chain: String
     var seq: Int64
-    /// When it was written, by the database's clock: microseconds since 1970.
-    var at: Int64
+    /// When it was written, by the database's clock, since 1970.
+    var atMicroseconds: Int64
     /// Whether the stated hash is that of the row's values and of the hash before it.
     var isIntact: Bool
     /// Whether words are there and are not those of the digest.
@@ -205,7 +205,7 @@ final class RecordRowReader {
         self.append("]")
         self.digest()
         return RecordRow(
-            chain: self.name(reader.bytes(chain)), seq: seq, at: time,
+            chain: self.name(reader.bytes(chain)), seq: seq, atMicroseconds: time,
             isIntact: memcmp(self.computed, self.hash, 32) == 0,
             hasOtherWords: hasOtherWords, erased: erased,
             forgotten: reader.bytes(action).elementsEqual("\"forget_words\"".utf8)

@@ -3,33 +3,33 @@ package struct RecordFault: Sendable, Equatable {
     /// What may be wrong.
     package enum Kind: String, Sendable {
         /// A row whose values or whose place are not those that were hashed.
-        case changed
+        case changed = "changed"
         /// A row that is not there, while later ones are.
-        case missing
+        case missing = "missing"
         /// A row that stands behind a later one.
-        case reordered
+        case reordered = "reordered"
         /// A second row for one place.
-        case inserted
+        case inserted = "inserted"
         /// Rows rewritten with consistent hashes that a checkpoint contradicts.
-        case rewritten
+        case rewritten = "rewritten"
         /// Rows at the end that a checkpoint or a kept one covers.
-        case truncated
+        case truncated = "truncated"
         /// Rows at the start that retention cannot have removed.
-        case start
+        case start = "start"
         /// A signature that is not by a key that was given.
-        case signature
+        case signature = "signature"
         /// A checkpoint that contradicts another one.
-        case checkpoint
+        case checkpoint = "checkpoint"
         /// A line that is none of the record's.
-        case format
+        case format = "format"
         /// An export without its last line.
-        case cut
+        case cut = "cut"
         /// Rows whose own time contradicts the checkpoints before and after them: they were not written when they say.
-        case time
+        case time = "time"
         /// Words that were removed, while no erasure on record names them.
-        case erased
+        case erased = "erased"
         /// Rows that have had no place for so long that linking has stopped: they can be removed unnoticed.
-        case waiting
+        case waiting = "waiting"
     }
 
     /// What is wrong.
@@ -77,14 +77,16 @@ package struct RecordVerdict: Sendable {
     package var signed: Int
     /// Checkpoints in all.
     package var checkpoints: Int
-    /// Number and time (microseconds since 1970) of the last one.
-    package var lastCheckpoint: (number: Int64, at: Int64)?
+    /// Number and time (since 1970) of the last one.
+    package var lastCheckpoint: (number: Int64, atMicroseconds: Int64)?
     /// The export begins behind the start of a chain.
     package var isPartial: Bool
 
     /// The verdict in a word; the raw values stand in the output of `inspectd audit`.
     package enum Outcome: String, Sendable {
-        case whole, broken, inconclusive
+        case whole = "whole"
+        case broken = "broken"
+        case inconclusive = "inconclusive"
     }
 
     /// Whole without faults and doubts; a doubt alone makes it inconclusive.

@@ -89,7 +89,7 @@ package struct RecordVerifier {
         guard self.verify(checkpoint, "checkpoint \(checkpoint.number)") else { return }
         if let last = self.checkpoints.last {
             let isLater =
-                checkpoint.number > last.number && checkpoint.at >= last.at
+                checkpoint.number > last.number && checkpoint.atMicroseconds >= last.atMicroseconds
                 && last.heads.chains.allSatisfy { name, ends in
                     guard let next = checkpoint.heads.chains[name] else { return false }
                     return next.head.seq >= ends.head.seq && next.anchor.seq >= ends.anchor.seq
@@ -194,22 +194,22 @@ package struct RecordVerifier {
         let names = self.chains.keys.sorted()
         var verdict = RecordVerdict(
             faults: [], doubts: [], chains: [:], signed: self.signed, checkpoints: self.count,
-            lastCheckpoint: last.map { ($0.number, $0.at) }, isPartial: self.isPartial)
+            lastCheckpoint: last.map { ($0.number, $0.atMicroseconds) }, isPartial: self.isPartial)
         let all = (self.checkpoints + self.kept).sorted { $0.number < $1.number }
         for name in names {
             guard var chain = self.chains[name] else { continue }
             chain.finish(name)
-            var former: (seq: Int64, at: Int64)?
+            var former: (seq: Int64, atMicroseconds: Int64)?
             var early: (first: Int64, count: Int)?
             for checkpoint in all {
                 guard let ends = checkpoint.heads.chains[name] else { continue }
                 if let found = chain.checkTimes(ends.head, name, checkpoint, after: former) {
                     early = (early?.first ?? found.first, (early?.count ?? 0) + found.count)
                 }
-                former = (ends.head.seq, checkpoint.at)
+                former = (ends.head.seq, checkpoint.atMicroseconds)
                 chain.compare(ends.head, name, "checkpoint \(checkpoint.number)")
                 // Where retention began is not known of an export that begins later.
-                if !self.isPartial, let end = all.last?.at {
+                if !self.isPartial, let end = all.last?.atMicroseconds {
                     chain.checkStart(ends.head, name, checkpoint, now: end)
                 }
             }
@@ -244,7 +244,7 @@ package struct RecordVerifier {
         RecordFault(
             kind: .time, chain: name, seq: first,
             message: "chain \(name): \(count) rows, the first \(first), are dated more than a day before the "
-                + "checkpoint that precedes them: they were added later than they say, or waited so long for their place"
+                + "checkpoint that precedes them: they were added later than they say, or waited so long for their position"
         )
     }
 
@@ -274,14 +274,16 @@ package struct RecordVerifier {
                 message: "chain \(name): row \($0.place.seq), which was noted, is not there: "
                     + "the first is \(start.seq + 1)")
         }
-        let ends = checkpoints.compactMap { checkpoint in checkpoint.heads.chains[name].map { (checkpoint.at, $0) } }
+        let ends = checkpoints.compactMap { checkpoint in
+            checkpoint.heads.chains[name].map { (checkpoint.atMicroseconds, $0) }
+        }
         let isKnown =
             start.seq == 0 || ends.contains { $1.anchor == start }
             || self.noted.contains { $0.chain == name && $0.place == start }
         // Retention goes on between two checkpoints. Without any, nobody can say.
         let isOld = ends.contains { at, ends in
             ends.head.seq >= start.seq
-                && (checkpoints.last?.at ?? 0) - at >= RecordChainVerifier.longestRetention
+                && (checkpoints.last?.atMicroseconds ?? 0) - at >= RecordChainVerifier.longestRetentionMicroseconds
         }
         if !isKnown, self.isPartial || !ends.isEmpty && !isOld {
             let first = (ends.map(\.1.anchor.seq).filter { $0 < start.seq }.max() ?? 0) + 1

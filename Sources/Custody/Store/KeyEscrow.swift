@@ -175,7 +175,7 @@ extension KeyStore {
         return outcome
     }
 
-    /// The first of these keys that opens one of the keys below it, or has none. Whoever has the public key can write a line of an
+    /// The first of these keys that opens one of the keys below it, or has none. Anyone with the public key can write a line of an
     /// escrow, and a wrong key instead of the right one would be the end of all below.
     private func fitting(
         _ entries: [KeyEscrow.Entry], _ opener: KeyEscrow.Opener

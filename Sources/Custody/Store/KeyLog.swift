@@ -1,7 +1,7 @@
 package import InspectCore
 package import Postgres
 
-/// The log of the key store's server. Whoever has it and an old backup of the main database could open what was erased, if it had the
+/// The log of the key store's server. Anyone with it and an old backup of the main database could open what was erased, if it had the
 /// parameters with which keys were stored.
 package enum KeyLog {
     /// Limit the bytes of parameters that the server logs, with statements and with errors.

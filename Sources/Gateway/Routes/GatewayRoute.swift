@@ -47,9 +47,9 @@ struct GatewayRoute: Sendable {
     enum Access: Sendable {
         /// Everyone. The credential, if any, is not looked at.
         case everyone(@Sendable (GatewayService, HTTPRequest, Data) async throws -> HTTPResponse)
-        /// Whoever has a capture link, which the path names. The closure checks the rest of the head before a body is read.
+        /// Any client with a capture link, which the path names. The closure checks the rest of the head before a body is read.
         case link(@Sendable (CaptureCall) throws(InspectError) -> Work)
-        /// Whoever presents a credential with this scope. The closure checks the rest of the head before a body is read.
+        /// Any client with a credential with this scope. The closure checks the rest of the head before a body is read.
         case scope(GatewayCredential.Scope, @Sendable (GatewayCall) throws(InspectError) -> Work)
     }
 

@@ -85,7 +85,7 @@ package struct ShadowComparison: Sendable {
             fields: [])
     }
 
-    /// Compares with what another analysis of the same parts came to on the same day.
+    /// Compares with the outcome of another analysis of the same parts on the same day.
     ///
     /// - Parameters:
     ///   - changes: The limits that `shadow` was decided by.

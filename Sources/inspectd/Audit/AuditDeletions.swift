@@ -26,7 +26,7 @@ struct AuditDeletions {
         // What is not in the chain yet could be changed unnoticed.
         try await self.waitForChain(until, store)
         guard let ends = try await store.heads().heads.chains[DeletionReport.chain] else { throw Failure() }
-        var report = DeletionReport(partner: partner, from: from, until: until)
+        var report = DeletionReport(partner: partner, fromMicroseconds: from, untilMicroseconds: until)
         var place = ends.anchor.seq
         while place < ends.head.seq {
             let lines = try await store.rows(of: DeletionReport.chain, after: place)
@@ -37,7 +37,7 @@ struct AuditDeletions {
             place = last.number
         }
         let text = report.text(first: ends.anchor.seq + 1, last: ends.head)
-        guard let signed = SignedDeletionReport(text, at: now, key: key) else {
+        guard let signed = SignedDeletionReport(text, atMicroseconds: now, key: key) else {
             throw InspectError(.internalError, "libcrypto cannot sign")
         }
         Output.line(signed.line)
@@ -57,7 +57,7 @@ struct AuditDeletions {
         while try await store.hasWaiting(in: DeletionReport.chain, before: until) {
             guard .now < deadline else {
                 throw InspectError(
-                    .internalError, "rows of the record wait for their place",
+                    .internalError, "rows of the record wait for their position",
                     hint: "Run a worker that maintains (insp.v_maintenance), or give an earlier --until.")
             }
             try await Task.sleep(for: .milliseconds(200))
@@ -103,7 +103,7 @@ struct AuditDeletions {
             ResultEnvelope.json(
                 Verdict(
                     outcome: faults.isEmpty ? "whole" : "broken", faults: faults,
-                    signedAt: DeletionReport.time(report.at), key: report.keyID,
+                    signedAt: DeletionReport.time(report.atMicroseconds), key: report.keyID,
                     record: export == nil ? "not compared: no export was given" : "compared")))
         if !faults.isEmpty { throw Failure() }
     }

@@ -18,7 +18,7 @@ struct AuditExport {
         for text in arguments.all("from") {
             let pieces = text.split(separator: ":")
             guard pieces.count == 2, let seq = Int64(pieces[1]), seq >= 0 else {
-                throw UsageError("--from takes a chain and a place, such as operator:17")
+                throw UsageError("--from takes a chain and a position, such as operator:17")
             }
             from.append((String(pieces[0]), seq))
         }

@@ -64,7 +64,7 @@ struct AuditSigning {
                     stalled = waiting
                     if !waiting.isEmpty {
                         self.log.warning(
-                            "rows wait for their place", ["chains": .string(waiting.joined(separator: " "))])
+                            "rows wait for their position", ["chains": .string(waiting.joined(separator: " "))])
                     }
                 }
             } catch let refusal as RecordSigner.Refusal {

@@ -27,7 +27,7 @@ struct AuditVerification {
             guard pieces.count == 3, let seq = Int64(pieces[1]),
                 let place = RecordPlace(seq: seq, hash: String(pieces[2]))
             else {
-                throw UsageError("--head takes a chain, a place and a hash of 64 digits, such as operator:17:0f…")
+                throw UsageError("--head takes a chain, a position and a hash of 64 digits, such as operator:17:0f…")
             }
             noted.append((String(pieces[0]), place))
         }
@@ -98,7 +98,7 @@ struct AuditVerification {
                 verdict.doubts.append(
                     RecordFault(
                         kind: .waiting, chain: name, seq: nil,
-                        message: "chain \(name): rows wait for their place, and can be removed unnoticed"))
+                        message: "chain \(name): rows wait for their position, and can be removed unnoticed"))
             }
             for (name, seq) in try await self.store.strays() {
                 verdict.faults.append(
@@ -163,7 +163,7 @@ struct AuditVerification {
             self.checkpoints = Checkpoints(
                 count: verdict.checkpoints, verified: verdict.signed, last: verdict.lastCheckpoint?.number,
                 at: verdict.lastCheckpoint.map {
-                    Date(timeIntervalSince1970: Double($0.at) / 1_000_000)
+                    Date(timeIntervalSince1970: Double($0.atMicroseconds) / 1_000_000)
                         .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
                 })
             self.signatures = hasKeys ? "verified" : "not verified: no --public-key was given"

@@ -7,8 +7,8 @@ extension Command {
     static let audit = Command(
         name: "audit",
         summary: "exports, follows and verifies the record of who did what, and signs checkpoints and deletions",
-        synopsis: "export|follow [--from CHAIN:PLACE...] [--words]\n"
-            + "       inspectd audit verify [FILE] [--public-key FILE...] [--since FILE] [--head CHAIN:PLACE:HASH...]\n"
+        synopsis: "export|follow [--from CHAIN:POSITION...] [--words]\n"
+            + "       inspectd audit verify [FILE] [--public-key FILE...] [--since FILE] [--head CHAIN:POSITION:HASH...]\n"
             + "       inspectd audit sign [--audit-key FILE] [--state FILE] [--once]\n"
             + "       inspectd audit deletions --partner NAME [--begin TIME] [--until TIME] [--audit-key FILE]\n"
             + "       inspectd audit verify --deletions FILE --public-key FILE... [EXPORT]\n"
@@ -16,7 +16,7 @@ extension Command {
         words: ["export", "follow", "verify", "sign", "deletions", "key"],
         takesOperands: true,
         options: [
-            .list("from", "CHAIN:PLACE", "only rows after this place; may be repeated").of("export", "follow"),
+            .list("from", "CHAIN:POSITION", "only rows after this position; may be repeated").of("export", "follow"),
             .flag(
                 "words",
                 "also exports notes of operators and reviewers, which an erasure then removes only from the database"
@@ -26,7 +26,7 @@ extension Command {
             .list("public-key", "FILE", "PEM public key of checkpoints; sign: a former one; may be repeated")
                 .of("verify", "sign"),
             .value("since", "FILE", "checkpoints that were kept elsewhere, as sign prints them").of("verify"),
-            .list("head", "CHAIN:PLACE:HASH", "a row that you noted; may be repeated").of("verify"),
+            .list("head", "CHAIN:POSITION:HASH", "a row that you noted; may be repeated").of("verify"),
             .value("deletions", "FILE", "a report of audit deletions, instead of checkpoints").of("verify"),
             .value("audit-key", "FILE", "PEM private key of Ed25519 [INSPECTD_AUDIT_KEY_FILE]")
                 .of("sign", "deletions", "key"),

@@ -85,7 +85,11 @@ package final class ConsoleService: Sendable {
                 guard
                     let secret = ConsoleCookie.session.value(in: request.headers["cookie"], isSecure: isSecure)
                 else { throw InspectError(.unauthenticated) }
-                let session = try await self.store.session(secret, isUse: call.isUse)
+                let session: ConsoleSession
+                do { session = try await self.store.session(secret, isUse: call.isUse) } catch let error as InspectError
+                where error.code == .unauthenticated && route.keepsTyped {
+                    return self.keep(secret, call, access, start)
+                }
                 call.session = session
                 guard !session.roles.isDisjoint(with: roles) else {
                     throw InspectError(.scopeMissing, roles.map(\.rawValue).sorted().joined(separator: " or "))
@@ -115,6 +119,31 @@ package final class ConsoleService: Sendable {
         }
     }
 
+    /// A form that was sent after the session's end: nothing is done, and what was typed is shown, so that it can be copied.
+    private func keep(
+        _ secret: ConsoleSecret, _ call: ConsoleCall, _ access: ConsoleAccess, _ start: ContinuousClock.Instant
+    ) -> HTTPAdmission {
+        .accept(limit: 65_536, headers: self.headers) { body in
+            var access = access
+            var typed = TypedDecision()
+            // The token follows from the cookie alone: it tells the console's own page after the session's end as well.
+            if let form = try? FormBody(body), ConsoleSecret.areEqual(form["form"] ?? "", secret.formToken) {
+                typed = TypedDecision(form)
+            }
+            return self.note(&access, self.signIn(call, typed), start)
+        }
+    }
+
+    private func signIn(_ call: ConsoleCall, _ typed: TypedDecision = TypedDecision()) -> HTTPResponse {
+        var response = SignInPage(
+            service: self, isCrossSite: call.isCrossSite, path: call.ownPath, typed: typed
+        ).response(status: 401)
+        if let id = try? call.jobID(), call.request.segments.starts(with: ["", "cases"]) {
+            response.headers.append(ConsoleCookie.way.header(text: id, isSecure: self.configuration.isSecure))
+        }
+        return response
+    }
+
     /// The form was sent by another site, or by a page of an earlier session.
     private struct ForeignForm: Error {}
 
@@ -127,7 +156,7 @@ package final class ConsoleService: Sendable {
                     "This form was not sent by a page of your present session. Nothing was changed. Go back, reload the page and try again.",
                 call.session)
         case let error as InspectError where error.code == .unauthenticated:
-            return SignInPage(service: self, isCrossSite: call.isCrossSite, path: call.ownPath).response(status: 401)
+            return self.signIn(call)
         case let error as InspectError where error.code == .scopeMissing && call.session == nil:
             return Self.page(
                 error,
@@ -156,7 +185,7 @@ package final class ConsoleService: Sendable {
             ]
         ).response(status: status)
         response.code = error.code
-        if status == 503 { response.headers.append(("Retry-After", "5")) }
+        if status == 503 { response.headers.append(("Retry-After", String(ConsolePage.retrySeconds))) }
         return response
     }
 

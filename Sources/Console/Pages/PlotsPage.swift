@@ -22,7 +22,7 @@ struct PlotsPage {
             return "<option value='\(hours)'\(selected)>\(name)</option>\n"
         }
         return ConsolePage(
-            title: "Plots", session: self.session, stream: "/live/plots",
+            title: "Plots", session: self.session, stream: "/live/plots", known: self.known,
             content: [
                 """
                 <form method='get' action='/plots' class='filter'>

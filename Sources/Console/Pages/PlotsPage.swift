@@ -12,6 +12,8 @@ struct PlotsPage {
     var partner: String?
     var hours: Int
     var samples: [SampleRow]
+    /// The stamp of what the page shows, or of what was before.
+    var known: String?
 
     /// Seconds between two points, as `insp.console_plots` has them.
     private var step: Double { Double(max(60, self.hours * 30)) }

@@ -86,8 +86,9 @@ package final class ConsoleService: Sendable {
                     let secret = ConsoleCookie.session.value(in: request.headers["cookie"], isSecure: isSecure)
                 else { throw InspectError(.unauthenticated) }
                 let session: ConsoleSession
-                do { session = try await self.store.session(secret, isUse: call.isUse) } catch let error as InspectError
-                where error.code == .unauthenticated && route.keepsTyped {
+                do {
+                    session = try await self.store.session(secret, isUse: call.isUse)
+                } catch let error as InspectError where error.code == .unauthenticated && route.keepsTyped {
                     return self.keep(secret, call, access, start)
                 }
                 call.session = session

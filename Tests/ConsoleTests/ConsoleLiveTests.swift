@@ -222,7 +222,7 @@ import Testing
         for path in ["/cases", "/cases/\(job)"] {
             let text = try await ann.get(path).text
             #expect(text.contains(" data-stream='/live\(path)'"))
-            let known = try #require(text.firstMatch(of: / data-known='([^']+)'/)?.1)
+            let known = try #require(text.firstMatch(of: /data-known='([^']+)'/)?.1)
             // Nothing has changed: the page would wait.
             let next = Task { try await ann.get("/live\(path)?since=\(known)") }
             try await waitUntil("the page waits") { site.service.waiting == 1 }

@@ -195,7 +195,8 @@ import Testing
         try await site.close()
     }
 
-    @Test func `What a login decided first is not the next case of the same person, and a colleague's is`() async throws {
+    @Test func `What a login decided first is not the next case of the same person, and a colleague's is`() async throws
+    {
         let site = try await ConsoleSite()
         let ids = try await site.cases("bank", count: 2)
         _ = try await site.admin.query("SELECT insp.set_second_review('bank', true)")

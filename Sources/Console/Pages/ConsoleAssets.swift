@@ -41,7 +41,7 @@ enum ConsoleAssets {
         td.differs { border-left: 4px solid var(--warn); padding-left: 6px; font-weight: 600; }
         .keys { display: grid; grid-template-columns: max-content 1fr; gap: 4px 16px; } .keys dd { margin: 0; }
         kbd { font: 13px/1.6 ui-monospace, monospace; border: 1px solid var(--line); border-radius: 4px; padding: 0 6px; }
-        .idle { padding: 0 24px; font-weight: 600; } #news { font-weight: 600; margin: 0; } #news:not(:empty) { margin: 8px 0; } .refresh { margin: 4px 0; }
+        .idle { font-weight: 600; } #news { font-weight: 600; margin: 0; } #news:not(:empty) { margin: 8px 0; } .refresh { margin: 4px 0; }
         .refresh a { display: inline-block; padding: 4px 0; }
         .plots { display: grid; gap: 16px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
         .plot svg { width: 100%; height: auto; } .plot text { font-size: 11px; fill: var(--soft); } .plot h2 { margin: 12px 0 0; }
@@ -173,7 +173,7 @@ enum ConsoleAssets {
           stay.hidden = true;
           idle.className = 'idle';
           idle.append(sentence, stay);
-          document.getElementById('main').before(idle);
+          document.getElementById('main').prepend(idle);
           // Other tabs use the same session.
           const tabs = window.BroadcastChannel ? new BroadcastChannel('inspectd-use') : null;
           let kept = Date.now();

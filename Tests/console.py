@@ -189,8 +189,9 @@ def keep_typing(context, origin, seen, faults):
     page.close()
 
 
-def retry(page, faults):
+def retry(context, url, faults):
     """An image that a busy console did not show is asked for again."""
+    page = context.new_page()
     asked = []
 
     def answer(route):
@@ -201,12 +202,12 @@ def retry(page, faults):
             route.fulfill(status=503, headers={"Retry-After": "5"})
 
     page.route("**/cases/*/images/*", answer)
-    page.reload()
+    page.goto(url)
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline and not any("?try=1" in url for url in asked):
         page.wait_for_timeout(200)
     faults.need(any("?try=1" in url for url in asked), "an image that was not shown is not asked for again")
-    page.unroute("**/cases/*/images/*")
+    page.close()
 
 
 def look(browser, origin, ids, faults, shots):
@@ -232,7 +233,7 @@ def look(browser, origin, ids, faults, shots):
     faults.need(ann.evaluate(width) > fit * 1.4, "the keyboard does not enlarge an image")
     ann.keyboard.press("0")
     faults.need(abs(ann.evaluate(width) - fit) < 1, "the keyboard does not fit an image")
-    retry(ann, faults)
+    retry(ann.context, ann.url, faults)
     ann.goto(f"{origin}/cases/{ids[0]}/history")
     seen.append(judge(ann, "history", faults, shots))
     ann.goto(f"{origin}/cases/{ids[0]}")

@@ -102,8 +102,10 @@ package final class ConsoleService: Sendable {
             return .accept(limit: limit, headers: self.headers) { body in
                 var access = admitted
                 var response: HTTPResponse
+                var typed = TypedDecision()
                 do {
                     let form = try FormBody(body)
+                    if route.keepsTyped { typed = TypedDecision(form) }
                     if method == "POST", let session = known.session {
                         guard ConsoleSecret.areEqual(form["form"] ?? "", session.secret.formToken) else {
                             throw ForeignForm()
@@ -111,7 +113,7 @@ package final class ConsoleService: Sendable {
                     }
                     response = try await route.work(known, form)
                 } catch {
-                    response = self.answer(error, known)
+                    response = self.answer(error, known, typed)
                 }
                 return self.note(&access, response, start)
             }
@@ -148,16 +150,19 @@ package final class ConsoleService: Sendable {
     /// The form was sent by another site, or by a page of an earlier session.
     private struct ForeignForm: Error {}
 
-    private func answer(_ error: any Error, _ call: ConsoleCall) -> HTTPResponse {
+    /// - Parameter typed: By one of the console's own pages.
+    private func answer(
+        _ error: any Error, _ call: ConsoleCall, _ typed: TypedDecision = TypedDecision()
+    ) -> HTTPResponse {
         switch error {
         case is ForeignForm:
             return Self.page(
                 InspectError(.scopeMissing), status: 403,
                 text:
                     "This form was not sent by a page of your present session. Nothing was changed. Go back, reload the page and try again.",
-                call.session)
+                call.session, typed)
         case let error as InspectError where error.code == .unauthenticated:
-            return self.signIn(call)
+            return self.signIn(call, typed)
         case let error as InspectError where error.code == .scopeMissing && call.session == nil:
             return Self.page(
                 error,
@@ -174,7 +179,8 @@ package final class ConsoleService: Sendable {
     }
 
     static func page(
-        _ error: InspectError, status: Int? = nil, text: String? = nil, _ session: ConsoleSession? = nil
+        _ error: InspectError, status: Int? = nil, text: String? = nil, _ session: ConsoleSession? = nil,
+        _ typed: TypedDecision = TypedDecision()
     ) -> HTTPResponse {
         let status = status ?? error.code.httpStatus
         var response = ConsolePage(
@@ -182,6 +188,7 @@ package final class ConsoleService: Sendable {
             content: [
                 "<p>\(text ?? Self.sentence(error))</p>\n",
                 error.hint.map { text == nil ? "<p>\($0)</p>\n" : "" } ?? "",
+                typed.isEmpty ? "" : "<section class='decide'>\n<h2>What you typed</h2>\n\(typed.fields)</section>\n",
                 "<p class='soft'>\(error.code.rawValue)</p>\n", "<p><a href='/'>Go to the start page</a></p>\n",
             ]
         ).response(status: status)

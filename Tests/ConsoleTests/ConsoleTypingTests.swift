@@ -50,6 +50,22 @@ import Testing
         try await site.close()
     }
 
+    @Test func `A form of an earlier session is refused with what was typed, one of another site without`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        let id = try await site.cases("bank")[0]
+        let old = try await site.person("ann", "reviewer:bank")
+        let ann = try await site.person("ann", "reviewer:bank")
+        let token = try #require(old.secret).formToken
+        let answer = try await ann.post("/cases/\(id)/decide", self.typed, token: token)
+        #expect(answer.status == 403 && answer.text.contains(">zqtyped\n&lt;b&gt;more</textarea>"))
+        let evil = ["Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"]
+        let foreign = try await ann.post("/cases/\(id)/decide", self.typed, token: token, headers: evil)
+        #expect(foreign.status == 403 && !foreign.text.contains("zqtyped"))
+        try await site.close()
+    }
+
     @Test(arguments: ["//evil.example", "x", ""])
     func `A sign-in leads to a case of this console or to its start page`(_ way: String) async throws {
         let link = SignInLink(name: "local", grants: ["reviewer:bank"])

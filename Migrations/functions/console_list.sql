@@ -141,8 +141,10 @@ BEGIN
     -- Two names at the console are one person's only if they are equal (insp.console_person), which is cheap to tell; only for those of
     -- logins is insp.is_same_person asked. Both conditions stand here twice: a function would be called for each row.
     FOR one IN
-        SELECT j.public_id, s.summary
-        FROM (
+        -- First the reasons (as insp.case_reasons, which would be called for each row), and then only the jobs of what they leave.
+        SELECT j.public_id, y.summary
+        FROM (SELECT x.job_id, x.since, s.summary
+            FROM (
                 (SELECT r.job_id, r.since
                 FROM (SELECT * FROM insp.review_wait y WHERE sought IS NULL ORDER BY y.since, y.job_id LIMIT depth) r
                 WHERE NOT EXISTS (SELECT FROM insp.case_lease l WHERE l.job_id = r.job_id AND l.until > now() AND l.actor <> w.actor)
@@ -158,11 +160,10 @@ BEGIN
                             AND (r.decided_by LIKE 'console:%' OR NOT insp.is_same_person(r.decided_by, w.actor)))
                     ORDER BY r.since, r.job_id LIMIT share) o)
                 ORDER BY since, job_id LIMIT scanned) x
-            JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.status = 64
-            JOIN insp.step s ON s.job_id = j.id AND s.status = 64
-        -- As insp.case_reasons, which would be called for each row.
-        WHERE p_reason IS NULL OR s.summary @> wanted
-        ORDER BY x.since, x.job_id
+                JOIN insp.step s ON s.job_id = ANY (ARRAY[x.job_id]) AND s.status = 64
+            WHERE p_reason IS NULL OR s.summary @> wanted OFFSET 0) y
+            JOIN insp.job j ON j.id = ANY (ARRAY[y.job_id]) AND j.status = 64
+        ORDER BY y.since, y.job_id
     LOOP
         -- Only a cancellation ends a job whose decision is missing.
         CONTINUE WHEN one.summary #>> '{decision,type}' IS NULL;

@@ -139,6 +139,7 @@ def stay(context, origin, job, faults):
     faults.need("The list changed at" in page.inner_text("#news"), "nobody hears that the list has changed")
     faults.need(page.query_selector("[role=status] table") is None, "the whole table is read out")
     sql(f"SELECT insp.console_release({bob}, '{job}')")
+    keep_typing(context, origin, seen, faults)
     # Four streams each: a fifth page ends the oldest one, which stays closed until somebody returns to it.
     pages = [page]
     for _ in range(4):
@@ -165,6 +166,50 @@ def stay(context, origin, job, faults):
         one.close()
 
 
+def keep_typing(context, origin, seen, faults):
+    """Typing keeps the session alive; of a page on which nobody types, the end is told before."""
+    page = context.new_page()
+    page.clock.install()
+    page.goto(origin + "/cases")
+    sql("UPDATE insp.console_session SET seen_at = now() - interval '20 minutes' WHERE actor = 'console:ann'")
+    page.clock.fast_forward(61_000)
+    with page.expect_response("**/session/keep") as kept:
+        page.type("input[name=reason]", "x")
+    faults.need(kept.value.status == 204 and sql(seen) != "0", "typing does not keep the session alive")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.type("input[name=reason]", "yz")
+    faults.need(not any("/session/keep" in url for url in asked), "the session is kept more often than once a minute")
+    page.clock.fast_forward(27 * 60_000)
+    page.wait_for_selector("[aria-live]:has-text('Your session ends in 2 minutes')", timeout=5000)
+    page.click("text=Stay signed in")
+    page.wait_for_selector("text=Stay signed in", state="hidden", timeout=5000)
+    page.clock.fast_forward(31 * 60_000)
+    page.wait_for_selector("[aria-live]:has-text('Your session has ended')", timeout=5000)
+    page.close()
+
+
+def retry(context, url, faults):
+    """An image that a busy console did not show is asked for again."""
+    page = context.new_page()
+    asked = []
+
+    def answer(route):
+        asked.append(route.request.url)
+        if "?try=" in route.request.url:
+            route.continue_()
+        else:
+            route.fulfill(status=503, headers={"Retry-After": "5"})
+
+    page.route("**/cases/*/images/*", answer)
+    page.goto(url)
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline and not any("?try=1" in url for url in asked):
+        page.wait_for_timeout(200)
+    faults.need(any("?try=1" in url for url in asked), "an image that was not shown is not asked for again")
+    page.close()
+
+
 def look(browser, origin, ids, faults, shots):
     seen = []
     page = browser.new_page()
@@ -188,6 +233,7 @@ def look(browser, origin, ids, faults, shots):
     faults.need(ann.evaluate(width) > fit * 1.4, "the keyboard does not enlarge an image")
     ann.keyboard.press("0")
     faults.need(abs(ann.evaluate(width) - fit) < 1, "the keyboard does not fit an image")
+    retry(ann.context, ann.url, faults)
     ann.goto(f"{origin}/cases/{ids[0]}/history")
     seen.append(judge(ann, "history", faults, shots))
     ann.goto(f"{origin}/cases/{ids[0]}")

@@ -22,12 +22,15 @@ STATEMENTS = {
     "cases": "SELECT * FROM insp.console_cases({who})",
     "cases of a partner": "SELECT * FROM insp.console_cases({who}, 'p02')",
     "cases with a rare reason": "SELECT * FROM insp.console_cases({who}, NULL, 'NONE')",
+    # Each round takes the same one: it is the person's own by then.
+    "next case": "SELECT insp.console_next({who})",
+    "next case with a rare reason": "SELECT insp.console_next({who}, NULL, 'NONE')",
     "case": "SELECT * FROM insp.console_case({who}, {case})",
     "case: how far it is": "SELECT * FROM insp.console_state({who}, {case})",
     "history": "SELECT * FROM insp.console_history({who}, {case})",
     "pulse": "SELECT * FROM insp.console_pulse(ARRAY[{who}, {who}], ARRAY['cases', {case}::text])",
     "queue": "SELECT * FROM insp.console_queue({who})",
-    "workers: jobs": "SELECT * FROM insp.console_workers({who})",
+    "workers": "SELECT * FROM insp.console_workers({who})",
     "plots, 7 days": "SELECT * FROM insp.console_plots({who}, NULL, 168)",
     "plots of a partner, 7 days": "SELECT * FROM insp.console_plots({who}, 'p02', 168)",
     "workers: jobs": "SELECT * FROM insp.console_work({who})",
@@ -37,8 +40,15 @@ STATEMENTS = {
     "dead letters of a partner": "SELECT * FROM insp.console_dead({who}, 'p03')",
     "dead letters of no partner's code": "SELECT * FROM insp.console_dead({who}, NULL, 'NONE')",
     "tasks": "SELECT * FROM insp.console_tasks({who})",
+    "preview of dead letters": "SELECT * FROM insp.console_preview({who}, 'dead', '{{\"partner\": \"p02\"}}')",
+    "preview of jobs": "SELECT * FROM insp.console_preview({who}, 'jobs', '{{\"partner\": \"p02\"}}')",
     "endpoints": "SELECT * FROM insp.console_endpoints({who})",
+    "limits": "SELECT * FROM insp.console_limits({who})",
+    "record": "SELECT * FROM insp.console_record({who}, 'access')",
+    "people": "SELECT * FROM insp.console_people({who})",
 }
+# For those of every partner alone.
+OVERSIGHT = {"record", "people"}
 MEASURE = """
 CREATE FUNCTION pg_temp.measure(p_sql text, p_times integer) RETURNS TABLE (median double precision, p95 double precision)
 LANGUAGE plpgsql AS $f$
@@ -75,7 +85,7 @@ def of_statements(rounds):
     for who in ("A", "B"):
         for name, statement in STATEMENTS.items():
             # The other person's case and partners are refused.
-            if who == "B" and any(word in statement for word in ("{case}", "{job}", "'p03'")):
+            if who == "B" and (name in OVERSIGHT or any(word in statement for word in ("{case}", "{job}", "'p03'"))):
                 continue
             text = statement.format(who=f"sha256('{who}')", case=f"'{case}'::uuid", job=f"'{job}'")
             answer = sql(MEASURE + f"SELECT row_to_json(m) FROM pg_temp.measure($q${text}$q$, {rounds}) m")
@@ -139,7 +149,8 @@ def of_pages(given):
         pages = [
             "/cases", "/cases?partner=p02", f"/cases/{case}", f"/cases/{case}/history", "/queue", "/plots?hours=168",
             "/plots?hours=168&partner=p02", "/workers", "/jobs", f"/jobs/{job}", "/dead", "/dead?partner=p03",
-            "/tasks", "/endpoints", "/tasks/new?kind=dead&partner=p03", "/approvals", "/record?chain=access", "/keys", "/people",
+            "/tasks", "/endpoints", "/tasks/new?kind=dead&partner=p03",
+            "/tasks/new?kind=jobs&partner=p02", "/approvals", "/record?chain=access", "/keys", "/people",
             "/limits", "/limits/change?partner=p02", f"/cases/{case}/images/FRONT",
         ]
         for path in pages:

@@ -85,7 +85,12 @@ package final class ConsoleService: Sendable {
                 guard
                     let secret = ConsoleCookie.session.value(in: request.headers["cookie"], isSecure: isSecure)
                 else { throw InspectError(.unauthenticated) }
-                let session = try await self.store.session(secret, isUse: call.isUse)
+                let session: ConsoleSession
+                do {
+                    session = try await self.store.session(secret, isUse: call.isUse)
+                } catch let error as InspectError where error.code == .unauthenticated && route.keepsTyped {
+                    return self.keep(secret, call, access, start)
+                }
                 call.session = session
                 guard !session.roles.isDisjoint(with: roles) else {
                     throw InspectError(.scopeMissing, roles.map(\.rawValue).sorted().joined(separator: " or "))
@@ -97,8 +102,10 @@ package final class ConsoleService: Sendable {
             return .accept(limit: limit, headers: self.headers) { body in
                 var access = admitted
                 var response: HTTPResponse
+                var typed = TypedDecision()
                 do {
                     let form = try FormBody(body)
+                    if route.keepsTyped { typed = TypedDecision(form) }
                     if method == "POST", let session = known.session {
                         guard ConsoleSecret.areEqual(form["form"] ?? "", session.secret.formToken) else {
                             throw ForeignForm()
@@ -106,7 +113,7 @@ package final class ConsoleService: Sendable {
                     }
                     response = try await route.work(known, form)
                 } catch {
-                    response = self.answer(error, known)
+                    response = self.answer(error, known, typed)
                 }
                 return self.note(&access, response, start)
             }
@@ -115,19 +122,47 @@ package final class ConsoleService: Sendable {
         }
     }
 
+    /// A form that was sent after the session's end: nothing is done, and what was typed is shown, so that it can be copied.
+    private func keep(
+        _ secret: ConsoleSecret, _ call: ConsoleCall, _ access: ConsoleAccess, _ start: ContinuousClock.Instant
+    ) -> HTTPAdmission {
+        .accept(limit: 65_536, headers: self.headers) { body in
+            var access = access
+            var typed = TypedDecision()
+            // The token follows from the cookie alone: it tells the console's own page after the session's end as well.
+            if let form = try? FormBody(body), ConsoleSecret.areEqual(form["form"] ?? "", secret.formToken) {
+                typed = TypedDecision(form)
+            }
+            return self.note(&access, self.signIn(call, typed), start)
+        }
+    }
+
+    private func signIn(_ call: ConsoleCall, _ typed: TypedDecision = TypedDecision()) -> HTTPResponse {
+        var response = SignInPage(
+            service: self, isCrossSite: call.isCrossSite, path: call.ownPath, typed: typed
+        ).response(status: 401)
+        if let id = try? call.jobID(), call.request.segments.starts(with: ["", "cases"]) {
+            response.headers.append(ConsoleCookie.way.header(text: id, isSecure: self.configuration.isSecure))
+        }
+        return response
+    }
+
     /// The form was sent by another site, or by a page of an earlier session.
     private struct ForeignForm: Error {}
 
-    private func answer(_ error: any Error, _ call: ConsoleCall) -> HTTPResponse {
+    /// - Parameter typed: By one of the console's own pages.
+    private func answer(
+        _ error: any Error, _ call: ConsoleCall, _ typed: TypedDecision = TypedDecision()
+    ) -> HTTPResponse {
         switch error {
         case is ForeignForm:
             return Self.page(
                 InspectError(.scopeMissing), status: 403,
                 text:
                     "This form was not sent by a page of your present session. Nothing was changed. Go back, reload the page and try again.",
-                call.session)
+                call.session, typed)
         case let error as InspectError where error.code == .unauthenticated:
-            return SignInPage(service: self, isCrossSite: call.isCrossSite, path: call.ownPath).response(status: 401)
+            return self.signIn(call, typed)
         case let error as InspectError where error.code == .scopeMissing && call.session == nil:
             return Self.page(
                 error,
@@ -144,7 +179,8 @@ package final class ConsoleService: Sendable {
     }
 
     static func page(
-        _ error: InspectError, status: Int? = nil, text: String? = nil, _ session: ConsoleSession? = nil
+        _ error: InspectError, status: Int? = nil, text: String? = nil, _ session: ConsoleSession? = nil,
+        _ typed: TypedDecision = TypedDecision()
     ) -> HTTPResponse {
         let status = status ?? error.code.httpStatus
         var response = ConsolePage(
@@ -152,11 +188,12 @@ package final class ConsoleService: Sendable {
             content: [
                 "<p>\(text ?? Self.sentence(error))</p>\n",
                 error.hint.map { text == nil ? "<p>\($0)</p>\n" : "" } ?? "",
+                typed.isEmpty ? "" : "<section class='decide'>\n<h2>What you typed</h2>\n\(typed.fields)</section>\n",
                 "<p class='soft'>\(error.code.rawValue)</p>\n", "<p><a href='/'>Go to the start page</a></p>\n",
             ]
         ).response(status: status)
         response.code = error.code
-        if status == 503 { response.headers.append(("Retry-After", "5")) }
+        if status == 503 { response.headers.append(("Retry-After", String(ConsolePage.retrySeconds))) }
         return response
     }
 

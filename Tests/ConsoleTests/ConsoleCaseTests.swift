@@ -19,11 +19,7 @@ import Testing
         )
     }
 
-    @Test
-    func
-        `Fields, notes and runs are for the person who has the case; others see how far it is, and each look is recorded`()
-        async throws
-    {
+    @Test func `Fields, notes and runs are for the person who has the case, and each look is recorded`() async throws {
         let site = try await ConsoleSite()
         _ = try await site.admin.query("SELECT insp.set_second_review('bank', true)")
         let id = try await site.cases("bank")[0]
@@ -61,7 +57,8 @@ import Testing
         let id = try await site.cases("bank")[0]
         for name in ["ann", "bob"] {
             _ = try await site.admin.query(
-                "SELECT insp.console_sign_in(sha256($1::text::bytea), $1, 'oidc', '{reviewer:bank}', 'https://id.example', $1)", [.text(name)])
+                "SELECT insp.console_sign_in(sha256($1::text::bytea), $1, 'oidc', '{reviewer:bank}', $2, $1)",
+                [.text(name), .text(ConsoleSite.issuer)])
         }
         func read(_ name: String) async throws -> String? {
             do {

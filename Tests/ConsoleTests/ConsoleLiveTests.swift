@@ -215,6 +215,27 @@ import Testing
         try await site.close()
     }
 
+    @Test func `What changes between a page and its stream is the first thing that the stream says`() async throws {
+        let site = try await ConsoleSite()
+        let job = try await site.cases("bank")[0]
+        let (ann, bob) = (try await site.person("ann", "reviewer:bank"), try await site.person("bob", "reviewer:bank"))
+        for path in ["/cases", "/cases/\(job)"] {
+            let text = try await ann.get(path).text
+            #expect(text.contains(" data-stream='/live\(path)'"))
+            let known = try #require(text.firstMatch(of: /data-known='([^']+)'/)?.1)
+            // Nothing has changed: the page would wait.
+            let next = Task { try await ann.get("/live\(path)?since=\(known)") }
+            try await waitUntil("the page waits") { site.service.waiting == 1 }
+            #expect(try await bob.post("/cases/\(job)/take").status == 303)
+            #expect(try await next.value(within: .hangDeadline).text.contains("event: change\n"))
+            #expect(try await ann.get("/live\(path)?since=\(known)").text.contains("event: change\n"))
+            #expect(try await bob.post("/cases/\(job)/release").status == 303)
+        }
+        _ = try await site.admin.query("SELECT insp.sample_queue()")
+        #expect(try await site.person("eve", "auditor:*").get("/plots").text.contains(" data-known='"))
+        try await site.close()
+    }
+
     @Test func `Too many pages are refused, and the end of the console ends every wait`() async throws {
         let signal = LiveSignal(limit: 3, perPerson: 2, pause: .milliseconds(50)) { pages in
             Dictionary(uniqueKeysWithValues: pages.map { ($0, "x") })

@@ -73,7 +73,25 @@ import Testing
         }
         #expect(taken == Set(ids.map { "/cases/\($0)" }))
         let late = try await site.person("dan", "reviewer:bank").post("/cases/next")
-        #expect(late.headers["location"] == "/cases")
+        #expect(late.headers["location"] == "/cases?free=none")
+        try await site.close()
+    }
+
+    @Test func `A reason is found however it is typed, and a search without a free case keeps the filter and says so`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        let id = try await site.cases("bank")[0]
+        let ann = try await site.person("ann", "reviewer:*")
+        let list = try await ann.get("/cases?reason=blurry").text
+        #expect(list.contains("href='/cases/\(id)'") && !list.contains("No free case was found here."))
+        var fields = ["partner": "bank", "reason": "blurry", "minutes": "0"]
+        #expect(try await ann.post("/cases/next", fields).headers["location"] == "/cases/\(id)")
+        fields = ["partner": "bank", "reason": "other", "minutes": "7"]
+        let none = try #require(try await ann.post("/cases/next", fields).headers["location"])
+        #expect(none == "/cases?partner=bank&reason=OTHER&minutes=7&free=none")
+        let page = try await ann.get(none).text
+        #expect(page.contains("No free case was found here.") && page.contains("name='reason' value='OTHER'"))
         try await site.close()
     }
 

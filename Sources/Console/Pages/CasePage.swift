@@ -13,6 +13,8 @@ struct CasePage {
     var typed: TypedDecision
     /// Why that was not recorded.
     var refusal: InspectError?
+    /// The stamp of what the page shows, or of what was before.
+    var known: String?
 
     func response() -> HTTPResponse {
         let state = self.state
@@ -34,6 +36,7 @@ struct CasePage {
             title: "Case \(state.id.suffix(12))", session: self.session, hasHeading: false,
             // A page that answers a form has no address to fetch it from again, and what was typed would be lost.
             stream: state.isWaiting && self.typed.isEmpty && self.refusal == nil ? "/live/cases/\(state.id)" : nil,
+            known: self.known,
             content: content
         ).response(status: self.refusal?.code.httpStatus ?? 200)
         response.code = self.refusal?.code
@@ -160,12 +163,7 @@ struct CasePage {
     private var typing: Markup {
         let (state, typed) = (self.state, self.typed)
         guard !typed.isEmpty else { return "" }
-        let fields: Markup = """
-            <p>Decision: \(typed.decision ?? "none")</p>
-            <label>Label for the partner <input name='label' value='\(typed.label ?? "")' readonly='readonly'/></label>
-            <label>Note for the record <textarea name='note' rows='3' readonly='readonly'>\(typed.note ?? "")</textarea></label>
-
-            """
+        let fields = typed.fields
         guard state.isWaiting, !state.isOwnDecision else {
             return "<section class='decide'>\n<h2>What you typed</h2>\n\(fields)</section>\n"
         }

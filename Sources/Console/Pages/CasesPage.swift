@@ -7,6 +7,10 @@ struct CasesPage {
     var filter: CaseList.Filter
     var list: CaseList
     var isFirst: Bool
+    /// Whether the person asked for a free case and there was none.
+    var isNoneFree = false
+    /// The stamp of what the page shows, or of what was before.
+    var known: String?
 
     var response: HTTPResponse {
         let rows = self.list.rows.map { row -> Markup in
@@ -37,7 +41,7 @@ struct CasesPage {
             links.append("<li><a href='/cases\(query)' rel='next'>Next page</a></li>\n")
         }
         return ConsolePage(
-            title: "Cases", session: self.session, stream: "/live/cases",
+            title: "Cases", session: self.session, stream: "/live/cases", known: self.known,
             content: [
                 """
                 <form method='get' action='/cases' class='filter'>
@@ -49,9 +53,11 @@ struct CasesPage {
                 <form method='post' action='/cases/next'>\(ConsolePage.token(self.session))
                 <input type='hidden' name='partner' value='\(self.filter.partner ?? "")'/>
                 <input type='hidden' name='reason' value='\(self.filter.reason ?? "")'/>
+                <input type='hidden' name='minutes' value='\(self.filter.minutes)'/>
                 <button type='submit' accesskey='n'>Take the next free case</button></form>
 
-                """, "<div id='live' data-news='The list changed'>\n",
+                """, self.isNoneFree ? "<p><strong>No free case was found here.</strong></p>\n" : "",
+                "<div id='live' data-news='The list changed'>\n",
                 ConsolePage.table(
                     "Cases, oldest first",
                     ["Case", "Partner", "Workflow", "Proposed", "Reasons", "Waiting for", "Expires in", "Held by"],

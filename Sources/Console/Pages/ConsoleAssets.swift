@@ -41,7 +41,7 @@ enum ConsoleAssets {
         td.differs { border-left: 4px solid var(--warn); padding-left: 6px; font-weight: 600; }
         .keys { display: grid; grid-template-columns: max-content 1fr; gap: 4px 16px; } .keys dd { margin: 0; }
         kbd { font: 13px/1.6 ui-monospace, monospace; border: 1px solid var(--line); border-radius: 4px; padding: 0 6px; }
-        #news { font-weight: 600; margin: 0; } #news:not(:empty) { margin: 8px 0; } .refresh { margin: 4px 0; }
+        .idle { font-weight: 600; } #news { font-weight: 600; margin: 0; } #news:not(:empty) { margin: 8px 0; } .refresh { margin: 4px 0; }
         .refresh a { display: inline-block; padding: 4px 0; }
         .plots { display: grid; gap: 16px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
         .plot svg { width: 100%; height: auto; } .plot text { font-size: 11px; fill: var(--soft); } .plot h2 { margin: 12px 0 0; }
@@ -54,8 +54,11 @@ enum ConsoleAssets {
 
         """
 
-    /// Nothing but zoom needs it: it enlarges images, keeps pages up to date, and goes on after a sign-in.
-    static let script = """
+    /// Nothing but zoom needs it: it enlarges images, keeps pages up to date, keeps the session of who types, and goes on after a
+    /// sign-in.
+    static var script: String { Self.pages + Self.session + Self.images }
+
+    private static let pages = """
         'use strict';
         for (const link of document.querySelectorAll('a[data-go]')) location.replace(link.href);
         const part = document.getElementById('live');
@@ -102,7 +105,8 @@ enum ConsoleAssets {
         }
         // A stream takes one of the few connections that a browser opens to one host, so pages that nobody sees have none.
         let source = null;
-        let known = '';
+        // What the page showed when it was made: a change since then is the first thing that the stream says.
+        let known = document.body.dataset.known || '';
         let failures = 0;
         let again = 0;
         function stop() {
@@ -143,7 +147,7 @@ enum ConsoleAssets {
         if (part) part.addEventListener('focusout', catchUp);
         if (part && every > 0) setInterval(() => { if (every > 0) renew(); }, every * 1000);
         if (stream && window.EventSource) {
-          start();
+          if (!document.hidden || !known) start();
           // What has changed meanwhile is the first thing that a new stream says.
           const resume = () => { if (!document.hidden && !source) { say(said); start(); } };
           document.addEventListener('visibilitychange', () => { if (document.hidden && known) stop(); else resume(); });
@@ -152,6 +156,96 @@ enum ConsoleAssets {
           window.addEventListener('pagehide', stop);
         }
         if (part) document.addEventListener('visibilitychange', catchUp);
+
+        """
+
+    /// Typing is use: at most once a minute it is told to the console, whose session would otherwise end after half an hour.
+    private static let session = """
+        const token = document.querySelector('input[name=form]');
+        if (token) {
+          const minute = 60000;
+          const idle = document.createElement('div');
+          const sentence = document.createElement('p');
+          const stay = document.createElement('button');
+          sentence.setAttribute('aria-live', 'polite');
+          stay.type = 'button';
+          stay.textContent = 'Stay signed in';
+          stay.hidden = true;
+          idle.className = 'idle';
+          idle.append(sentence, stay);
+          document.getElementById('main').prepend(idle);
+          // Other tabs use the same session.
+          const tabs = window.BroadcastChannel ? new BroadcastChannel('inspectd-use') : null;
+          let kept = Date.now();
+          let warning = 0;
+          let ending = 0;
+          function tell(text, canStay) {
+            sentence.textContent = text;
+            stay.hidden = !canStay;
+          }
+          function used() {
+            kept = Date.now();
+            clearTimeout(warning);
+            clearTimeout(ending);
+            tell('', false);
+            // The console notes a use at most once a minute, so the end may come a minute before it is expected.
+            warning = setTimeout(tell, 27 * minute, 'Your session ends in 2 minutes unless you use it.', true);
+            ending = setTimeout(ended, 30 * minute);
+          }
+          function ended() {
+            tell('Your session has ended. Copy what you typed, and sign in again in another tab.', false);
+          }
+          async function keep() {
+            const before = kept;
+            kept = Date.now();
+            const answer = await fetch('/session/keep', {
+              method: 'POST', body: new URLSearchParams({ form: token.value }),
+            }).catch(() => null);
+            if (answer && answer.ok) {
+              used();
+              if (tabs) tabs.postMessage('');
+            } else if (answer && (answer.status === 401 || answer.status === 403)) {
+              clearTimeout(warning);
+              clearTimeout(ending);
+              ended();
+            } else if (Date.now() - before > 27 * minute) {
+              tell('The console does not answer. Your session may end: copy what you typed.', true);
+            }
+          }
+          document.addEventListener('input', () => { if (Date.now() - kept >= minute) keep(); });
+          stay.addEventListener('click', keep);
+          if (tabs) {
+            tabs.addEventListener('message', used);
+            tabs.postMessage('');
+          }
+          used();
+        }
+
+        """
+
+    /// Images: what a busy console did not show is asked for again, and each can be enlarged.
+    private static let images = """
+        for (const image of document.querySelectorAll('svg image')) {
+          const path = image.getAttribute('href');
+          if (!path.startsWith('/')) continue;
+          let tries = 0;
+          let isWaiting = false;
+          const answer = () => performance.getEntriesByName(new URL(image.href.baseVal, location.href).href).pop();
+          function failed() {
+            const status = (answer() || {}).responseStatus;
+            // Where the browser does not say why, it may have been that.
+            if (isWaiting || tries === 2 || (status && status !== 503)) return;
+            isWaiting = true;
+            tries += 1;
+            setTimeout(() => {
+              isWaiting = false;
+              image.setAttribute('href', `${path}?try=${tries}`);
+            }, Number(document.body.dataset.retry) * 1000);
+          }
+          image.addEventListener('error', failed);
+          // It may have failed before this script ran.
+          if ((answer() || {}).responseStatus === 503) failed();
+        }
         function tool(row, text, label, act) {
           const button = document.createElement('button');
           button.type = 'button';

@@ -12,7 +12,12 @@ struct ConsolePage {
     var isLive = false
     /// Where the script learns of changes (server-sent events), instead of renewing the page from time to time.
     var stream: String?
+    /// The stamp from which the stream goes on: what changes between page and stream is not lost.
+    var known: String?
     var content: [Markup]
+
+    /// After how many seconds a browser tries again what is answered with 503.
+    static let retrySeconds = 5
 
     func response(status: Int = 200) -> HTTPResponse {
         let page: Markup = """
@@ -27,7 +32,7 @@ struct ConsolePage {
             <link rel='stylesheet' href='/assets/console.css'/>
             <script src='/assets/console.js' defer='defer'></script>
             </head>
-            <body\(self.isLive ? " data-live='5'" : "" as Markup)\(self.stream.map { " data-stream='\($0)'" as Markup } ?? "")>
+            <body data-retry='\(Self.retrySeconds)'\(self.live)>
             <a class='skip' href='#main'>Skip to the content</a>
             \(self.header)<main id='main' tabindex='-1'>
             \(self.hasHeading ? "<h1>\(self.title)</h1>\n" : "" as Markup)\(self.refresh)\(self.content)</main>
@@ -37,6 +42,12 @@ struct ConsolePage {
             """
         return HTTPResponse(
             status: status, headers: [("Content-Type", "text/html; charset=utf-8")], body: Data(page.html.utf8))
+    }
+
+    private var live: Markup {
+        let known: Markup = self.known.map { " data-known='\($0)'" } ?? ""
+        let stream: Markup = self.stream.map { " data-stream='\($0)'\(known)" } ?? ""
+        return "\(self.isLive ? " data-live='5'" : "" as Markup)\(stream)"
     }
 
     /// Of pages that change while they are open. What the script says is one sentence, never the content.

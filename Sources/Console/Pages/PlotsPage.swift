@@ -12,6 +12,8 @@ struct PlotsPage {
     var partner: String?
     var hours: Int
     var samples: [SampleRow]
+    /// The stamp of what the page shows, or of what was before.
+    var known: String?
 
     /// Seconds between two points, as `insp.console_plots` has them.
     private var step: Double { Double(max(60, self.hours * 30)) }
@@ -22,7 +24,7 @@ struct PlotsPage {
             return "<option value='\(hours)'\(selected)>\(name)</option>\n"
         }
         return ConsolePage(
-            title: "Plots", session: self.session, stream: "/live/plots",
+            title: "Plots", session: self.session, stream: "/live/plots", known: self.known,
             content: [
                 """
                 <form method='get' action='/plots' class='filter'>

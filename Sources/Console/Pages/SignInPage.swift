@@ -7,15 +7,21 @@ struct SignInPage {
     /// Whether another site led here, so that the browser withheld the cookie of a session that may exist.
     var isCrossSite: Bool
     var path: String
+    /// What was sent after the session's end, and is recorded nowhere.
+    var typed = TypedDecision()
 
     func response(status: Int) -> HTTPResponse {
-        var content: [Markup] = []
+        var content: [Markup] = [self.kept]
         if self.isCrossSite {
             content.append("<p><a href='\(self.path)'>Continue</a>, if you are signed in already.</p>\n")
         }
         if self.service.provider != nil {
             content.append(
-                "<p><a class='button' href='/sign-in/provider'>Sign in with your organisation</a></p>\n")
+                // In another tab, so that this one keeps what was typed.
+                self.typed.isEmpty
+                    ? "<p><a class='button' href='/sign-in/provider'>Sign in with your organisation</a></p>\n"
+                    : "<p><a class='button' href='/sign-in/provider' target='_blank' rel='noopener'>Sign in with your organisation (opens another tab)</a></p>\n"
+            )
         }
         if self.service.link != nil {
             content.append("<p>Open the link that <code>inspectd console --local</code> printed. It works once.</p>\n")
@@ -23,6 +29,20 @@ struct SignInPage {
         var response = ConsolePage(title: "Sign in", session: nil, content: content).response(status: status)
         if status == 401 { response.code = .unauthenticated }
         return response
+    }
+
+    private var kept: Markup {
+        guard !self.typed.isEmpty else { return "" }
+        return """
+            <section class='bar' aria-label='Not recorded'>
+            <p><strong>Your session has ended, so nothing is recorded.</strong> Copy what you typed before you close this page. Once you are \
+            signed in, you are led back to the case.</p>
+            </section>
+            <section class='decide'>
+            <h2>What you typed</h2>
+            \(self.typed.fields)</section>
+
+            """
     }
 }
 
@@ -57,9 +77,13 @@ struct LinkPage {
 
 /// The first page of a session.
 struct WelcomePage {
+    /// Where it leads.
+    var path: String
+
     func response(status: Int) -> HTTPResponse {
         ConsolePage(
-            title: "Signed in", session: nil, content: ["<p><a class='button' href='/' data-go='go'>Continue</a></p>\n"]
+            title: "Signed in", session: nil,
+            content: ["<p><a class='button' href='\(self.path)' data-go='go'>Continue</a></p>\n"]
         )
         .response(status: status)
     }

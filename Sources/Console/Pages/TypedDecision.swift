@@ -21,6 +21,16 @@ struct TypedDecision: Sendable {
 
     var isEmpty: Bool { self.decision == nil && self.label == nil && self.note == nil }
 
+    /// For a page on which it can only be read and copied.
+    var fields: Markup {
+        """
+        <p>Decision: \(self.decision ?? "none")</p>
+        <label>Label for the partner <input name='label' value='\(self.label ?? "")' readonly='readonly'/></label>
+        <label>Note for the record <textarea name='note' rows='3' readonly='readonly'>\(self.note ?? "")</textarea></label>
+
+        """
+    }
+
     /// Why a decision may not be recorded while its case can be shown.
     static let refusals: Set<ErrorCode> = [.caseTaken, .reviewNotDue, .reviewInvalid, .parameterInvalid, .rowLocked]
 }

@@ -8,20 +8,31 @@ extension ConsoleRoute {
         ConsoleRoute("GET", "/cases", .roles([.reviewer])) { call, _ in
             let session = try call.signedIn()
             let filter = CaseList.Filter(
-                partner: call.parameter("partner"), reason: call.parameter("reason"),
+                partner: call.parameter("partner"), reason: call.parameter("reason")?.uppercased(),
                 minutes: Int(min(try call.number("minutes") ?? 0, 1_000_000)))
             var place: CaseList.Place?
             if let since = try call.number("since"), let after = UUID(uuidString: call.parameter("after") ?? "") {
                 place = CaseList.Place(since: since, id: after.uuidString.lowercased())
             }
+            let known = try await call.stamp(of: .cases, session)
             let list = try await call.store.cases(session, filter, after: place)
-            return CasesPage(session: session, filter: filter, list: list, isFirst: place == nil).response
+            return CasesPage(
+                session: session, filter: filter, list: list, isFirst: place == nil,
+                isNoneFree: call.parameter("free") == "none", known: known
+            ).response
         },
         ConsoleRoute("POST", "/cases/next", .roles([.reviewer])) { call, form in
             let session = try call.signedIn()
-            let filter = CaseList.Filter(partner: form["partner"], reason: form["reason"])
-            let id = try await call.store.takeNext(session, filter)
-            return ConsoleCall.redirect(id.map { "/cases/\($0)" } ?? "/cases")
+            let filter = CaseList.Filter(partner: form["partner"], reason: form["reason"]?.uppercased())
+            if let id = try await call.store.takeNext(session, filter) {
+                return ConsoleCall.redirect("/cases/\(id)")
+            }
+            let minutes = form["minutes"].flatMap { Int($0) } ?? 0
+            let query = ConsolePage.query([
+                ("partner", filter.partner), ("reason", filter.reason),
+                ("minutes", minutes > 0 ? String(minutes) : nil), ("free", "none"),
+            ])
+            return ConsoleCall.redirect("/cases\(query)")
         },
         ConsoleRoute("GET", "/cases/{id}", .roles([.reviewer])) { call, _ in
             try await call.casePage(try call.signedIn(), try call.jobID()).response()
@@ -29,7 +40,7 @@ extension ConsoleRoute {
         ConsoleRoute("GET", "/cases/{id}/images/{part}", .roles([.reviewer])) { call, _ in
             try await call.image()
         },
-        ConsoleRoute("POST", "/cases/{id}/take", .roles([.reviewer])) { call, form in
+        ConsoleRoute("POST", "/cases/{id}/take", .roles([.reviewer]), keepsTyped: true) { call, form in
             let session = try call.signedIn()
             let id = try call.jobID()
             let typed = TypedDecision(form)
@@ -46,7 +57,7 @@ extension ConsoleRoute {
             try await call.store.release(try call.signedIn(), try call.jobID())
             return ConsoleCall.redirect("/cases")
         },
-        ConsoleRoute("POST", "/cases/{id}/decide", .roles([.reviewer])) { call, form in
+        ConsoleRoute("POST", "/cases/{id}/decide", .roles([.reviewer]), keepsTyped: true) { call, form in
             let session = try call.signedIn()
             let id = try call.jobID()
             let typed = TypedDecision(form)
@@ -73,8 +84,10 @@ extension ConsoleCall {
     fileprivate func casePage(
         _ session: ConsoleSession, _ id: String, _ typed: TypedDecision = TypedDecision()
     ) async throws -> CasePage {
+        let known = try await self.stamp(of: .job(id), session)
         let state = try await self.store.state(session, id)
-        var page = CasePage(session: session, state: state, isShown: self.service.show != nil, typed: typed)
+        var page = CasePage(
+            session: session, state: state, isShown: self.service.show != nil, typed: typed, known: known)
         if state.isMine {
             page.material = try await self.store.material(session, id)
         }

@@ -12,16 +12,19 @@ struct ConsoleRoute: Sendable {
     /// Names in braces stand for a segment of the path.
     var path: String
     var access: Access
+    /// Whether the form has what a person typed at length, which is shown again however it ends.
+    var keepsTyped: Bool
     var work: @Sendable (ConsoleCall, FormBody) async throws -> HTTPResponse
     private var segments: [String]
 
     init(
-        _ method: String, _ path: String, _ access: Access,
+        _ method: String, _ path: String, _ access: Access, keepsTyped: Bool = false,
         _ work: @escaping @Sendable (ConsoleCall, FormBody) async throws -> HTTPResponse
     ) {
         self.method = method
         self.path = path
         self.access = access
+        self.keepsTyped = keepsTyped
         self.work = work
         self.segments = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     }

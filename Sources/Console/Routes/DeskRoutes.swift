@@ -20,10 +20,11 @@ extension ConsoleRoute {
             guard PlotsPage.periods.contains(where: { $0.hours == hours }) else {
                 throw InspectError(.parameterInvalid, "hours is none of those to choose from", field: "hours")
             }
+            let known = try await call.stamp(of: .plots, session)
             let partner = call.parameter("partner")
             return PlotsPage(
                 session: session, partner: partner, hours: hours,
-                samples: try await call.store.samples(session, partner: partner, hours: hours)
+                samples: try await call.store.samples(session, partner: partner, hours: hours), known: known
             ).response
         },
         ConsoleRoute("GET", "/workers", Self.seeing) { call, _ in
@@ -53,6 +54,12 @@ extension ConsoleRoute {
 }
 
 extension ConsoleCall {
+    /// What a page that is about to be made knows: asked first, so that its stream tells of whatever changes meanwhile.
+    func stamp(of subject: LiveSubject, _ session: ConsoleSession) async throws -> String? {
+        let page = LivePage(session: session.secret.sha256, subject: subject)
+        return try await self.store.pulse([page])[page]
+    }
+
     /// Whether a page asks by itself: that keeps no session alive.
     var isUse: Bool { !self.request.path.hasPrefix("/live/") && self.request.headers["x-live"] == nil }
 
@@ -71,7 +78,7 @@ extension ConsoleCall {
         case .over: text = "retry: 2000\n\n"
         // The page closes its stream. What does not know this event asks again in an hour.
         case .yielded: text = "retry: 3600000\nevent: end\ndata: \n\n"
-        // The first answer only tells the page where it stands.
+        // A page that knows no stamp is only told where it stands.
         case .found(let stamp?):
             text = "retry: 500\nid: \(stamp)\nevent: \(known == nil ? "begin" : "change")\ndata: \n\n"
         }

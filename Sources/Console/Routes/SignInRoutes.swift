@@ -53,6 +53,8 @@ extension ConsoleRoute {
             try await call.store.signOut(try call.signedIn())
             return ConsoleCall.redirect("/sign-in", [ConsoleCookie.session.header(nil, isSecure: call.isSecure)])
         },
+        // What the script sends while a person types: to be asked as a form is what keeps the session alive.
+        ConsoleRoute("POST", "/session/keep", .roles(Set(ConsoleRole.allCases))) { _, _ in HTTPResponse(status: 204) },
         ConsoleRoute("GET", "/assets/console.css", .everyone) { _, _ in
             HTTPResponse(
                 status: 200, headers: [("Content-Type", "text/css; charset=utf-8")],
@@ -78,10 +80,13 @@ extension ConsoleCall {
         let secret = ConsoleSecret()
         try await signIn(secret)
         // No redirect: behind one from the provider's site, browsers withhold the strict cookie.
-        var response = WelcomePage().response(status: 200)
+        let way = ConsoleCookie.way.text(in: self.request.headers["cookie"], isSecure: self.isSecure)
+            .flatMap { UUID(uuidString: $0)?.uuidString.lowercased() }
+        var response = WelcomePage(path: way.map { "/cases/\($0)" } ?? "/").response(status: 200)
         response.headers += [
             ConsoleCookie.session.header(secret, isSecure: self.isSecure),
             ConsoleCookie.signIn.header(nil, isSecure: self.isSecure),
+            ConsoleCookie.way.header(text: nil, isSecure: self.isSecure),
         ]
         return response
     }

@@ -42,33 +42,48 @@ enum ConsoleCookie {
     case session
     /// Between the first and the last step of a sign-in at the provider.
     case signIn
+    /// The case to which a sign-in leads back.
+    case way
 
     /// With a prefix that browsers accept from this host over TLS alone (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
     private func name(_ isSecure: Bool) -> String {
-        let name = self == .session ? "inspectd-console" : "inspectd-sign-in"
+        let name =
+            switch self {
+            case .session: "inspectd-console"
+            case .signIn: "inspectd-sign-in"
+            case .way: "inspectd-case"
+            }
         return isSecure ? "__Host-" + name : name
     }
 
-    /// The value in a header `Cookie`. A name that comes twice has none.
     func value(in header: String?, isSecure: Bool) -> ConsoleSecret? {
+        self.text(in: header, isSecure: isSecure).flatMap { ConsoleSecret($0) }
+    }
+
+    /// The value in a header `Cookie`. A name that comes twice has none.
+    func text(in header: String?, isSecure: Bool) -> String? {
         let found = (header ?? "").split(separator: ";").compactMap { pair -> String? in
             let pieces = pair.trimmingCharacters(in: .whitespaces).split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return pieces.count == 2 && pieces[0] == self.name(isSecure) ? String(pieces[1]) : nil
         }
-        return found.count == 1 ? ConsoleSecret(found[0]) : nil
+        return found.count == 1 ? found[0] : nil
     }
 
     /// A header `Set-Cookie`.
     ///
     /// - Parameter secret: `nil`: the browser forgets it.
     func header(_ secret: ConsoleSecret?, isSecure: Bool) -> (name: String, value: String) {
+        self.header(text: secret?.text, isSecure: isSecure)
+    }
+
+    func header(text: String?, isSecure: Bool) -> (name: String, value: String) {
         // The provider sends the browser back from another site, which a strict cookie would not survive.
         let site = self == .session ? "Strict" : "Lax"
-        let life = secret == nil ? "; Max-Age=0" : self == .signIn ? "; Max-Age=600" : ""
+        let life = text == nil ? "; Max-Age=0" : self == .session ? "" : "; Max-Age=600"
         return (
             "Set-Cookie",
-            "\(self.name(isSecure))=\(secret?.text ?? ""); Path=/; HttpOnly; SameSite=\(site)\(life)"
+            "\(self.name(isSecure))=\(text ?? ""); Path=/; HttpOnly; SameSite=\(site)\(life)"
                 + (isSecure ? "; Secure" : "")
         )
     }

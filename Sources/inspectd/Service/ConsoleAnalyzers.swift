@@ -13,7 +13,7 @@ final class ConsoleAnalyzers: Sendable {
     /// Time for an image, once there is a process.
     private static let deadline = Duration.seconds(10)
 
-    /// - Parameter slots: Processes at once; four times as many requests may be under way or wait.
+    /// - Parameter slots: Processes at once; 16 times as many requests may be under way or wait.
     init(_ configuration: Configuration, slots: Int, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
         var analyzers = AnalyzerConfiguration(slots: slots)
         analyzers.executable = configuration.analyzer

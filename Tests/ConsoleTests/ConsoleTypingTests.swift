@@ -1,0 +1,102 @@
+import Console
+import Foundation
+import TestSupport
+import Testing
+
+/// What becomes of a session while somebody types, and of what was typed once it has ended.
+@Suite struct ConsoleTypingTests {
+    private let typed = ["decision": "PASSED", "label": "zqlabel", "note": "zqtyped\r\n<b>more"]
+
+    private func age(_ site: ConsoleSite, minutes: Int) async throws {
+        try await site.admin.execute(
+            "UPDATE insp.console_session SET seen_at = now() - interval '\(minutes) minutes'")
+    }
+
+    @Test func `What was typed when the session has ended is shown, and the sign-in leads back to the case`()
+        async throws
+    {
+        let link = SignInLink(name: "local", grants: ["reviewer:bank"])
+        let site = try await ConsoleSite(link: link)
+        let id = try await site.cases("bank")[0]
+        let ann = try await site.person("ann", "reviewer:bank")
+        #expect(try await ann.post("/cases/\(id)/take").status == 303)
+        try await self.age(site, minutes: 31)
+        for action in ["decide", "take"] {
+            let answer = try await ann.post("/cases/\(id)/\(action)", self.typed)
+            #expect(answer.status == 401 && answer.text.contains("Your session has ended"), "\(action)")
+            #expect(answer.text.contains(">zqtyped\n&lt;b&gt;more</textarea>"), "\(action)")
+            #expect(answer.text.contains("Decision: PASSED"), "\(action)")
+            #expect(answer.text.contains("value='zqlabel' readonly='readonly'"), "\(action)")
+            // Of the case itself there is nothing.
+            #expect(!answer.text.contains("zqmark") && !answer.text.contains("BLURRY"))
+            #expect(try #require(answer.cookie("inspectd-case")).hasPrefix("inspectd-case=\(id); Path=/; HttpOnly"))
+        }
+        #expect(try await site.count("insp.record WHERE action = 'review'") == 0)
+        // Nobody else makes the console show anything.
+        let foreign = try await ann.post("/cases/\(id)/decide", self.typed, token: ConsoleSecret().formToken)
+        #expect(foreign.status == 401 && !foreign.text.contains("zqtyped"))
+        let evil = ["Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"]
+        #expect(try await ann.post("/cases/\(id)/decide", self.typed, headers: evil).status == 403)
+        let long = [
+            "Origin": site.origin, "Content-Type": "application/x-www-form-urlencoded", "Content-Length": "65537",
+        ]
+        #expect(try await ann.send("POST", "/cases/\(id)/decide", nil, long).status == 413)
+
+        let token = try #require(link.path.components(separatedBy: "token=").last)
+        let back = try await Browser(port: site.server.port).post(
+            "/sign-in/link", ["token": token], headers: ["Cookie": "inspectd-case=\(id)"])
+        #expect(back.status == 200 && back.text.contains("href='/cases/\(id)' data-go='go'"))
+        #expect(try #require(back.cookie("inspectd-case")).contains("Max-Age=0"))
+        try await site.close()
+    }
+
+    @Test func `A form of an earlier session is refused with what was typed, one of another site without`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        let id = try await site.cases("bank")[0]
+        let old = try await site.person("ann", "reviewer:bank")
+        let ann = try await site.person("ann", "reviewer:bank")
+        let token = try #require(old.secret).formToken
+        let answer = try await ann.post("/cases/\(id)/decide", self.typed, token: token)
+        #expect(answer.status == 403 && answer.text.contains(">zqtyped\n&lt;b&gt;more</textarea>"))
+        let evil = ["Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"]
+        let foreign = try await ann.post("/cases/\(id)/decide", self.typed, token: token, headers: evil)
+        #expect(foreign.status == 403 && !foreign.text.contains("zqtyped"))
+        try await site.close()
+    }
+
+    @Test(arguments: ["//evil.example", "x", ""])
+    func `A sign-in leads to a case of this console or to its start page`(_ way: String) async throws {
+        let link = SignInLink(name: "local", grants: ["reviewer:bank"])
+        let site = try await ConsoleSite(link: link)
+        let token = try #require(link.path.components(separatedBy: "token=").last)
+        let answer = try await Browser(port: site.server.port).post(
+            "/sign-in/link", ["token": token], headers: ["Cookie": "inspectd-case=\(way)"])
+        #expect(answer.status == 200 && answer.text.contains("href='/' data-go='go'"))
+        try await site.close()
+    }
+
+    @Test func `Typing keeps the session alive, within its ten hours and on the console's own pages alone`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        let ann = try await site.person("ann", "reviewer:bank")
+        let fresh = "insp.console_session WHERE seen_at > now() - interval '19 minutes'"
+        try await self.age(site, minutes: 20)
+        let evil = ["Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"]
+        #expect(try await ann.post("/session/keep", headers: evil).status == 403)
+        #expect(try await ann.get("/session/keep").status == 405)
+        #expect(try await site.count(fresh) == 0)
+        #expect(try await ann.post("/session/keep", token: "x").status == 403)
+        try await self.age(site, minutes: 20)
+        #expect(try await ann.post("/session/keep").status == 204)
+        #expect(try await site.count(fresh) == 1)
+        try await self.age(site, minutes: 31)
+        #expect(try await ann.post("/session/keep").status == 401)
+        try await self.age(site, minutes: 0)
+        try await site.admin.execute("UPDATE insp.console_session SET expires_at = now()")
+        #expect(try await ann.post("/session/keep").status == 401)
+        try await site.close()
+    }
+}

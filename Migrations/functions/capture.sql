@@ -268,6 +268,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 DECLARE
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256, insp.capture_grace());
     payload jsonb;
+    -- insp.capture_payload refuses the others.
+    declined constant text[] := ARRAY(SELECT k FROM unnest(s.parts) k WHERE k IN ('FACE', 'FRAMES') AND k <> ALL (p_kinds));
 BEGIN
     IF s.job_id IS NOT NULL THEN
         -- The answer was lost, and the page sent everything again.
@@ -289,6 +291,9 @@ BEGIN
     UPDATE insp.challenge c SET capture_id = NULL WHERE c.id = s.challenge_id AND payload ? 'challenge';
     id := insp.enqueue_parts(payload, p_kinds, p_contents, p_sealed, p_request_hmac, p_locations, p_digests, p_sizes);
     PERFORM set_config('insp.capture', '', true);
+    -- No payload can say it: a reviewer relies on it. No worker has seen the job yet.
+    UPDATE insp.job j SET request = j.request || jsonb_build_object('declined', declined)
+    WHERE j.public_id = capture_submit.id AND declined <> '{}';
     repeated := false;
     UPDATE insp.capture_session x SET job_id = capture_submit.id, submitted_at = clock_timestamp(), request = NULL, consent = NULL
     WHERE x.id = s.id;
@@ -296,7 +301,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_submit(bytea, bytea, jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) IS
-    'Accepts the job of a link, once: insp.enqueue_parts for the session''s partner. The same again returns the job that was accepted';
+    'Accepts the job of a link, once: insp.enqueue_parts for the session''s partner. Its request says which parts of the person were declined. The same again returns the job that was accepted';
 GRANT EXECUTE ON FUNCTION insp.capture_submit(bytea, bytea, jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_result(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS text

@@ -83,6 +83,10 @@ import Testing
         let sent = try await Self.form(gateway, path + "/submit", fields(last))
         #expect(sent.status == 201, "\(sent.document)")
         #expect(try await Self.form(gateway, other + "/submit", fields(last)).code == "CHALLENGE_INVALID")
+        // What answers it may arrive for minutes over a slow line.
+        let lifetime = try await gateway.connection.query(
+            "SELECT extract(epoch FROM min(c.expires_at - c.issued_at))::float8 FROM insp.challenge c WHERE c.consumed_at IS NOT NULL")
+        #expect(try lifetime[0].double(0) >= 300)
         #expect(
             try await gateway.connection.query("SELECT count(consumed_at) FROM insp.challenge")[0].int(0) == 1)
         #expect(try await gateway.stop() == 0)
@@ -244,6 +248,31 @@ import Testing
         }
         #expect(try await Self.form(gateway, path + "/submit", Self.sides).status == 201)
         #expect(await said("/check", Self.secret).contains("LINK_ENDED"))
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `What a person began to send in time is accepted, however long it takes to arrive`() async throws {
+        let gateway = try await Gateway.start(scopes: Self.scopes)
+        let path = try await Self.opened(gateway, Self.document)
+        var body = Data()
+        for (name, value) in Self.sides {
+            let head = "--cut\r\nContent-Disposition: form-data; name=\"\(name)\"; filename=\"a\"\r\n\r\n"
+            body += Data(head.utf8) + value + Data("\r\n".utf8)
+        }
+        body += Data("--cut--\r\n".utf8)
+        let client = SlowClient(gateway.port)
+        defer { client.close() }
+        client.send(
+            "POST \(path)/submit HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=cut\r\n"
+                + "Cookie: capture=\(Self.secret)\r\nExpect: 100-continue\r\nContent-Length: \(body.count)\r\n\r\n")
+        #expect(await client.answer().hasPrefix("HTTP/1.1 100 "))
+        _ = try await gateway.connection.query("UPDATE insp.capture_session SET expires_at = now()")
+        // Whoever begins only now is late.
+        #expect(try await Self.form(gateway, path + "/submit", Self.sides).code == "LINK_ENDED")
+        client.send(body)
+        #expect(await client.answer().hasPrefix("HTTP/1.1 201 "))
+        #expect(try await gateway.connection.query("SELECT count(*) FROM insp.job")[0].int(0) == 1)
         #expect(try await gateway.stop() == 0)
     }
 

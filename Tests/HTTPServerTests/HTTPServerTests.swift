@@ -117,7 +117,7 @@ import Testing
         await server.stop(within: .seconds(5))
     }
 
-    @Test func `A body that comes on steadily gets more time, where its request was accepted with a pace`() async throws {
+    @Test func `A body that comes on steadily gets more time where its route has a pace`() async throws {
         let server = try Self.server { $0.bodySeconds = 1 }
         let piece = "2710\r\n" + String(repeating: "x", count: 10_000) + "\r\n"
         func begin(_ path: String) async throws -> HTTPClient {
@@ -129,7 +129,8 @@ import Testing
         let steady = try await begin("/paced")
         // Without a pace, below it, and beyond its time.
         var late = [
-            (try await begin("/x"), piece), (try await begin("/paced"), "1\r\nx\r\n"), (try await begin("/brief"), piece),
+            (try await begin("/x"), piece), (try await begin("/paced"), "1\r\nx\r\n"),
+            (try await begin("/brief"), piece),
         ]
         let others = late.map(\.0)
         defer { for client in others + [steady] { client.close() } }

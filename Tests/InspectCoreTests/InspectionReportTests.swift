@@ -92,7 +92,8 @@ import Testing
         let facts = self.facts()
         var document = InspectionDecider(facts: facts, today: self.today, isGated: false).decide()
         for (declined, words) in [
-            (nil, nil), (["FRAMES"], "cannot do the liveness challenge."), (["FACE", "FRAMES"], "cannot be photographed."),
+            (nil, nil), (["FRAMES"], "cannot do the liveness challenge."),
+            (["FACE", "FRAMES"], "cannot be photographed."),
         ] as [([String]?, String?)] {
             document.declined = declined
             let html = InspectionReport(document: document, facts: facts, today: self.today).html

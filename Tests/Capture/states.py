@@ -86,11 +86,13 @@ class States:
         capture = self.capture
         context = capture.browser(play, documents=["passport.jpg"])
         context.clock.install()
-        page = capture.open(context, capture.link(workflow="id", documentFormat="TD3", sessionSeconds=300))
+        page = capture.open(context, capture.link(workflow="id", documentFormat="TD3"))
         capture.agree(page)
         remaining = lambda words: page.wait_for_selector(f"#remaining[aria-live=polite] >> text={words}")  # noqa: E731
-        remaining("5 minutes left.")
         page.wait_for_selector("#file", state="attached")
+        capture.expect(page.inner_text("#remaining") == "", "from the beginning the page says " + page.inner_text("#remaining"))
+        page.clock.fast_forward(1500 * 1000)
+        remaining("5 minutes left.")
         page.set_input_files("#file", {"name": "large.png", "mimeType": "image/png", "buffer": noise(4400, 500)})
         page.wait_for_selector('[data-choice="again"]', timeout=60000)
         capture.within(page, 30, lambda: page.evaluate("document.images[0].complete"))

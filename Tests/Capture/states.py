@@ -12,6 +12,7 @@ STATES = {
     "consent", "document", "document-review", "document-advice", "selfie", "selfie-review", "selfie-de", "selfie-de-advice", "selfie-de-review",
     "selfie-advice", "challenge-colours", "challenge-motion", "end", "crop", "no-camera", "judging", "stage-motion", "stage-colours", "unsent",
     "sending", "taken", "ended", "unknown", "refused", "case", "file-unseen",
+    "remaining",
 }
 
 
@@ -88,11 +89,11 @@ class States:
         context.clock.install()
         page = capture.open(context, capture.link(workflow="id", documentFormat="TD3"))
         capture.agree(page)
-        remaining = lambda words: page.wait_for_selector(f"#remaining[aria-live=polite] >> text={words}")  # noqa: E731
         page.wait_for_selector("#file", state="attached")
         capture.expect(page.inner_text("#remaining") == "", "from the beginning the page says " + page.inner_text("#remaining"))
         page.clock.fast_forward(1500 * 1000)
-        remaining("5 minutes left.")
+        page.wait_for_selector("#remaining[aria-live=polite] >> text=5 minutes left.")
+        capture.picture(page, "remaining")
         page.set_input_files("#file", {"name": "large.png", "mimeType": "image/png", "buffer": noise(4400, 500)})
         page.wait_for_selector('[data-choice="again"]', timeout=60000)
         capture.within(page, 30, lambda: page.evaluate("document.images[0].complete"))

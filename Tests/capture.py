@@ -362,7 +362,8 @@ class Capture(Visit):
         # Two at once, as long as each other: while one waits for the worker, the other draws.
         lanes = [
             [("chromium", self.goes_the_whole_way), ("chromium", self.passes_with_document), ("chromium", self.passes_by_motion),
-             ("chromium", self.changes_the_edges), ("chromium", self.is_embedded), ("chromium", self.shows_every_state)],
+             ("chromium", self.changes_the_edges), ("chromium", self.is_embedded), ("chromium", self.shows_every_state),
+             ("chromium", States(self).bears_a_slow_line)],
             [("firefox", self.goes_the_whole_way), ("chromium", self.is_attacked), ("chromium", self.gets_advice),
              ("chromium", self.gets_advice_on_the_selfie), ("chromium", self.wanders), ("chromium", self.has_no_camera),
              ("firefox", self.changes_the_edges), ("firefox", self.passes_by_colours)],

@@ -204,7 +204,8 @@ package final class GatewayService: Sendable {
                 share = credential.partner
             }
             let (admitted, headers) = (access, readers)
-            return .accept(share: share, limit: route.content.limit, headers: headers) { body in
+            return .accept(share: share, limit: route.content.limit, pace: route.content.pace, headers: headers) {
+                body in
                 var access = admitted
                 var response: HTTPResponse
                 do {

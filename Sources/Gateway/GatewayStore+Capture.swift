@@ -177,6 +177,8 @@ extension GatewayStore {
         var request: SealedRequest?
         if let keys = try self.keys {
             let sealer = RequestSealer(keys)
+            // Another request may have come first while this one's body arrived, and a key for it would stay.
+            if let job = try? await self.link(link.key).job { return (job, true) }
             let draft = try await sealer.draft(payload: payload, parts: parts, partner: link.partnerID)
             // Refused before it has a key, which would stay.
             _ = try await self.ask(

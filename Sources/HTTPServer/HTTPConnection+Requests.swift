@@ -77,7 +77,7 @@ extension HTTPConnection {
         guard let head = self.head else { return }
         switch admission {
         case .refuse(let response): self.refuse(response, head)
-        case .accept(let share, let limit, let headers, let work):
+        case .accept(let share, let limit, let pace, let headers, let work):
             self.bodyLimit = min(limit ?? .max, self.loop.core.limits.bodyBytes)
             self.refusalHeaders = headers
             if case .length(let count) = head.framing, count > self.bodyLimit {
@@ -87,6 +87,7 @@ extension HTTPConnection {
                 return self.refuse(self.own(.problem(.rateLimited, headers: [("Retry-After", "1")])), head)
             }
             self.share = share
+            self.pace = pace.map { ($0, self.loop.now) }
             self.deadlineNanoseconds = self.loop.after(seconds: self.loop.core.limits.bodySeconds)
             self.movedNanoseconds = self.loop.now
             self.phase = .receiving(work)

@@ -50,6 +50,8 @@ final class HTTPConnection {
     var body = Data()
     /// Bytes that the body may have.
     var bodyLimit = 0
+    /// With which the body may take longer, and when it began; of the last request that was accepted.
+    var pace: (pace: HTTPPace, start: UInt64)?
     /// Of the server's own refusals of an admitted request.
     var refusalHeaders: [(name: String, value: String)] = []
     var dropped = 0
@@ -122,9 +124,16 @@ final class HTTPConnection {
         switch self.phase {
         case .admitting, .working: false
         default:
-            now > self.deadlineNanoseconds
+            now > self.deadlineNanoseconds && !self.keepsPace(now)
                 || now > self.movedNanoseconds + UInt64(self.loop.core.limits.idleSeconds) * 1_000_000_000
         }
+    }
+
+    /// Whether a body that has used up the time of every one comes on fast enough to get more.
+    private func keepsPace(_ now: UInt64) -> Bool {
+        guard case .receiving = self.phase, let (pace, start) = self.pace else { return false }
+        let seconds = Double(now - start) / 1_000_000_000
+        return seconds < pace.seconds && Double(self.body.count) >= pace.bytesPerSecond * seconds
     }
 
     func writable() {

@@ -12,7 +12,7 @@ package struct HTTPLimits: Sendable {
     var idleSeconds: UInt32 = 15
     /// Seconds for the head of a request, however steadily it drips in.
     var headSeconds = 20.0
-    /// Seconds for a body: 64 MiB at 1 MiB a second, which a phone's uplink carries.
+    /// Seconds for a body, unless its request was accepted with an ``HTTPPace``: 64 MiB at 1 MiB a second.
     var bodySeconds = 64.0
     /// Seconds in which the client must have taken the answer.
     var answerSeconds = 60.0

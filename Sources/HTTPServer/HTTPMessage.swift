@@ -70,14 +70,29 @@ package struct HTTPResponse: Sendable {
     }
 }
 
+/// More time for a body than the server's limits give every one, for as long as it comes on steadily: on a slow line an honest
+/// client needs minutes, and one that drips has no more than before.
+package struct HTTPPace: Sendable {
+    /// Seconds for the whole body.
+    package var seconds: Double
+    /// What must have arrived from its beginning on, after ``HTTPLimits/bodySeconds``.
+    package var bytesPerSecond: Double
+
+    package init(seconds: Double, bytesPerSecond: Double) {
+        self.seconds = seconds
+        self.bytesPerSecond = bytesPerSecond
+    }
+}
+
 /// The decision about a request, by its head.
 package enum HTTPAdmission: Sendable {
     /// Answer without reading the body.
     case refuse(HTTPResponse)
     /// Read the body and pass it to the closure. The requests of one share, such as a partner, take no more of the server
     /// than is left for others. `limit`: bytes that the body may have, where that is less than the server's limit. `headers`:
-    /// what the server's own refusals of the request say, such as of a body that is too large.
+    /// what the server's own refusals of the request say, such as of a body that is too large. `pace`: with which a body may
+    /// take longer than the server's limit.
     case accept(
-        share: String? = nil, limit: Int? = nil, headers: [(name: String, value: String)] = [],
+        share: String? = nil, limit: Int? = nil, pace: HTTPPace? = nil, headers: [(name: String, value: String)] = [],
         @Sendable (Data) async -> HTTPResponse)
 }

@@ -2,14 +2,26 @@
 Tests/capture.py."""
 
 import json
+import os
 import re
+import struct
+import zlib
 
 # Every screen, as it is judged once.
 STATES = {
     "consent", "document", "document-review", "document-advice", "selfie", "selfie-review", "selfie-de", "selfie-de-advice", "selfie-de-review",
     "selfie-advice", "challenge-colours", "challenge-motion", "end", "crop", "no-camera", "judging", "stage-motion", "stage-colours", "unsent",
     "sending", "taken", "ended", "unknown", "refused", "case", "file-unseen",
+    "remaining",
 }
+
+
+def noise(width, height):
+    """A PNG that no compression makes smaller."""
+    chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))  # noqa: E731
+    rows = b"".join(b"\0" + os.urandom(3 * width) for _ in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows, 0)) + chunk(b"IEND", b""))
 
 
 class States:
@@ -67,6 +79,49 @@ class States:
             capture.expect(said in page.inner_text(".fault"), f"of a recording that is not taken the page says {page.inner_text('.fault')}")
         capture.press(page, "begin")
         capture.outcome(page)
+        context.close()
+
+    def bears_a_slow_line(self, play):
+        """A large file is sent smaller, the page says how much time remains, an upload that stands still is begun again, and so is one that a
+        proxy answers."""
+        capture = self.capture
+        context = capture.browser(play, documents=["passport.jpg"])
+        context.clock.install()
+        page = capture.open(context, capture.link(workflow="id", documentFormat="TD3"))
+        capture.agree(page)
+        page.wait_for_selector("#file", state="attached")
+        capture.expect(page.inner_text("#remaining") == "", "from the beginning the page says " + page.inner_text("#remaining"))
+        page.clock.fast_forward(1500 * 1000)
+        page.wait_for_selector("#remaining[aria-live=polite] >> text=5 minutes left.")
+        capture.picture(page, "remaining")
+        page.set_input_files("#file", {"name": "large.png", "mimeType": "image/png", "buffer": noise(4400, 500)})
+        page.wait_for_selector('[data-choice="again"]', timeout=60000)
+        capture.within(page, 30, lambda: page.evaluate("document.images[0].complete"))
+        width = page.evaluate("document.images[0].naturalWidth")
+        capture.expect(width == 4000, f"a file of 6.6 MB and 4400 pixels is {width} wide when it is sent")
+        capture.press(page, "again")
+        page.wait_for_selector("#file", state="attached")
+        page.set_input_files("#file", os.path.join(capture.options.inputs, "specimens", "passport.jpg"))
+        calls = []
+
+        def answer(route):
+            calls.append(route)
+            if len(calls) == 2:
+                route.fulfill(status=200, content_type="text/html", body="<title>Welcome to the hotel</title>")
+            elif len(calls) > 2:
+                route.continue_()
+
+        page.route("**/submit", answer)
+        capture.press(page, "use")
+        capture.expect(capture.within(page, 30, lambda: calls), "nothing is sent")
+        # Nothing leaves, and the page does not wait for ever.
+        page.clock.fast_forward(31000)
+        capture.expect(capture.within(page, 30, lambda: len(calls) > 1), "an upload that stands still is not begun again")
+        # The page has given the first up; Playwright still holds it.
+        calls[0].abort()
+        capture.outcome(page)
+        capture.expect(len(calls) == 3, f"the page sends {len(calls)} times")
+        capture.expect(page.locator("#remaining").count() == 0, "after the end the page says how much time remains")
         context.close()
 
     def look(self, play):

@@ -301,7 +301,20 @@ import Testing
         let frames = [("FRONT", Self.image), ("FACE", Self.image), ("FRAMES", Self.image)]
         #expect(try await phone.form("/submit", frames).code == "PART_MISSING")
         #expect(try await phone.form("/submit", [("FRONT", Self.image)]).status == 201)
-        #expect(try await gateway.connection.query("SELECT j.review FROM insp.job j")[0].string(0) == "always")
+        let job = try await gateway.connection.query("SELECT j.review, j.public_id FROM insp.job j")
+        #expect(job.count == 1)
+        #expect(try job[0].string(0) == "always")
+        let result = try await gateway.call("GET", "/inspectionjob/\(try job[0].string(1))")
+        #expect(result.document["declined"] as? [String] == ["FACE", "FRAMES"], "\(result.document)")
+        let half = try await Self.opened(gateway, person.merging(["fallback": "review"]) { $1 })
+        #expect(try await half.form("/submit", [("FRONT", Self.image), ("FACE", Self.image)]).status == 201)
+        let declined = try await gateway.connection.query(
+            "SELECT (insp.job_result(j.public_id) -> 'declined')::text FROM insp.job j ORDER BY j.id DESC LIMIT 1")
+        #expect(try declined[0].string(0) == #"["FRAMES"]"#)
+        // Nobody else can say so.
+        let forged = #"{"workflow":"id","documentFormat":"TD3","declined":["FACE"]}"#
+        #expect(
+            try await gateway.form([("FRONT", Self.image), ("request", Data(forged.utf8))]).code == "PAYLOAD_INVALID")
         #expect(try await gateway.stop() == 0)
     }
 

@@ -47,6 +47,23 @@ import Testing
             fields, path: path, bearer: "", headers: ["Cookie": "capture=\(Self.secret)"].merging(headers) { $1 })
     }
 
+    /// A submit of which the head has arrived, and its body.
+    private static func begun(_ gateway: Gateway, _ path: String) async throws -> (SlowClient, Data) {
+        var body = Data()
+        for (name, value) in Self.sides {
+            let head = "--cut\r\nContent-Disposition: form-data; name=\"\(name)\"; filename=\"a\"\r\n\r\n"
+            body += Data(head.utf8) + value + Data("\r\n".utf8)
+        }
+        body += Data("--cut--\r\n".utf8)
+        let client = SlowClient(gateway.port)
+        client.send(
+            "POST \(path)/submit HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=cut\r\n"
+                + "Cookie: capture=\(Self.secret)\r\nExpect: 100-continue\r\nContent-Length: \(body.count)\r\n\r\n")
+        let answer = await client.answer()
+        #expect(answer.hasPrefix("HTTP/1.1 100 "), "\(answer)")
+        return (client, body)
+    }
+
     /// The consent of the only job.
     private static func consent(_ connection: PostgresConnection) async throws -> [String: Any] {
         let rows = try await connection.query("SELECT (insp.personal(j.personal) -> 'consent')::text FROM insp.job j")
@@ -83,6 +100,11 @@ import Testing
         let sent = try await Self.form(gateway, path + "/submit", fields(last))
         #expect(sent.status == 201, "\(sent.document)")
         #expect(try await Self.form(gateway, other + "/submit", fields(last)).code == "CHALLENGE_INVALID")
+        // What answers it may arrive for minutes over a slow line.
+        let lifetime = try await gateway.connection.query(
+            "SELECT extract(epoch FROM min(expires_at - issued_at))::float8 FROM insp.challenge WHERE consumed_at IS NOT NULL"
+        )
+        #expect(try lifetime[0].double(0) >= 300)
         #expect(
             try await gateway.connection.query("SELECT count(consumed_at) FROM insp.challenge")[0].int(0) == 1)
         #expect(try await gateway.stop() == 0)
@@ -244,6 +266,35 @@ import Testing
         }
         #expect(try await Self.form(gateway, path + "/submit", Self.sides).status == 201)
         #expect(await said("/check", Self.secret).contains("LINK_ENDED"))
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `What a person began to send in time is accepted, however long it takes to arrive`() async throws {
+        let gateway = try await Gateway.start(scopes: Self.scopes)
+        let path = try await Self.opened(gateway, Self.document)
+        let (client, body) = try await Self.begun(gateway, path)
+        defer { client.close() }
+        _ = try await gateway.connection.query("UPDATE insp.capture_session SET expires_at = now()")
+        // Whoever begins only now is late.
+        #expect(try await Self.form(gateway, path + "/submit", Self.sides).code == "LINK_ENDED")
+        client.send(body)
+        #expect(await client.answer().hasPrefix("HTTP/1.1 201 "))
+        #expect(try await gateway.connection.query("SELECT count(*) FROM insp.job")[0].int(0) == 1)
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `A sealed request that arrives after its link's job leaves no key`() async throws {
+        let site = try await SealedSite()
+        let gateway = try await Gateway.start(site.connection, environment: site.environment, scopes: Self.scopes)
+        let path = try await Self.opened(gateway, Self.document)
+        let (client, body) = try await Self.begun(gateway, path)
+        defer { client.close() }
+        #expect(try await Self.form(gateway, path + "/submit", Self.sides).status == 201)
+        client.send(body)
+        #expect(await client.answer().hasPrefix("HTTP/1.1 200 "))
+        #expect(try await site.store.query("SELECT count(*) FROM insp.key WHERE kind = 'job'")[0].int(0) == 1)
         #expect(try await gateway.stop() == 0)
     }
 

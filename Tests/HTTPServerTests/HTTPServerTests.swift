@@ -14,6 +14,11 @@ import Testing
         return try HTTPServer(try #require(ListenAddress("0")), limits: limits) { request in
             switch request.path {
             case "/refused": return .refuse(.problem(.unauthenticated))
+            case "/paced", "/brief":
+                let seconds = request.path == "/brief" ? 2.0 : 60
+                return .accept(pace: HTTPPace(seconds: seconds, bytesPerSecond: 1000)) { body in
+                    HTTPResponse(status: 200, body: Data("\(body.count)".utf8))
+                }
             case "/slow":
                 return .accept { _ in
                     try? await Task.sleep(for: .seconds(4))
@@ -110,6 +115,37 @@ import Testing
         try await waitUntil("no request is in flight") { server.requestsInFlight == 0 }
         #expect(server.heldBytes == 0)
         await server.stop(within: .seconds(5))
+    }
+
+    @Test func `A body that comes on steadily gets more time where its route has a pace`() async throws {
+        let server = try Self.server { $0.bodySeconds = 1 }
+        let piece = "2710\r\n" + String(repeating: "x", count: 10_000) + "\r\n"
+        func begin(_ path: String) async throws -> HTTPClient {
+            let client = try HTTPClient(server.port)
+            await client.send(
+                "POST \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
+            return client
+        }
+        let steady = try await begin("/paced")
+        // Without a pace, below it, and beyond its time.
+        var late = [
+            (try await begin("/x"), piece), (try await begin("/paced"), "1\r\nx\r\n"),
+            (try await begin("/brief"), piece),
+        ]
+        let others = late.map(\.0)
+        defer { for client in others + [steady] { client.close() } }
+        var pieces = 0
+        try await waitUntil("the others are cut off", every: .milliseconds(100)) {
+            if await steady.send(piece) { pieces += 1 }
+            var left: [(HTTPClient, String)] = []
+            for (client, text) in late where await client.send(text) { left.append((client, text)) }
+            late = left
+            return late.isEmpty
+        }
+        await steady.send("0\r\n\r\n")
+        #expect(await steady.rest().hasSuffix("\r\n\r\n\(pieces * 10_000)"))
+        await server.stop(within: .seconds(5))
+        #expect(server.heldBytes == 0 && server.requestsInFlight == 0)
     }
 
     @Test func `A stop finishes active work, cuts off clients that still send, and accepts no new ones`() async throws {

@@ -88,6 +88,21 @@ import Testing
         for part in ["FRONT", "FACE"] { #expect(html.components(separatedBy: "id='image-\(part)'").count == 2) }
     }
 
+    @Test func `The page says what a link's person could not do`() {
+        let facts = self.facts()
+        var document = InspectionDecider(facts: facts, today: self.today, isGated: false).decide()
+        for (declined, words) in [
+            (nil, nil), (["FRAMES"], "cannot do the liveness challenge."),
+            (["FACE", "FRAMES"], "cannot be photographed."),
+        ] as [([String]?, String?)] {
+            document.declined = declined
+            let html = InspectionReport(document: document, facts: facts, today: self.today).html
+            #expect(html.contains("<p>The person said that they ") == (words != nil))
+            if let words { #expect(html.contains("<p>The person said that they \(words)</p>")) }
+            #expect(self.elements(html) != nil)
+        }
+    }
+
     @Test func `The page says where it comes from, and what each label means`() throws {
         let facts = self.facts()
         let document = InspectionDecider(facts: facts, today: self.today, isGated: false).decide()

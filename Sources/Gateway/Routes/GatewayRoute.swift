@@ -41,6 +41,15 @@ struct GatewayRoute: Sendable {
             case .shortJSON, .optionalJSON, .form: 64 * 1024
             }
         }
+
+        /// With which a body may take longer than the server's limit. A phone sends what its camera took over the line that it
+        /// has: a motion challenge with the photos is about 16 MB.
+        var pace: HTTPPace? {
+            switch self {
+            case .files: HTTPPace(seconds: 300, bytesPerSecond: 32 * 1024)
+            case .none, .json, .shortJSON, .optionalJSON, .jsonOrFiles, .form: nil
+            }
+        }
     }
 
     /// Who may call.

@@ -75,11 +75,19 @@ package struct InspectionReport: Sendable {
             <h1>\(decision.details.label)</h1>
             <p>\(decision.type.sentence)</p>
             <p>\(self.causes)</p>
-            <p class='soft'>\(risk)workflow \(request.workflow.rawValue), \
+            \(self.declined)<p class='soft'>\(risk)workflow \(request.workflow.rawValue), \
             \(self.partNames), decided on \(self.today.iso8601)</p>
             </div>
 
             """
+    }
+
+    /// What the person said they could not do. Without it, their missing parts would look like a fault, or an evasion.
+    private var declined: Markup {
+        guard let parts = self.document.declined, !parts.isEmpty else { return "" }
+        let what: Markup =
+            parts.contains(PartKind.face.rawValue) ? "be photographed" : "do the liveness challenge"
+        return "<p>The person said that they cannot \(what).</p>\n"
     }
 
     /// Each kind of part once, with how many there are.

@@ -23,6 +23,8 @@ package struct ResultDocument: Codable, Sendable {
     package var engine: EngineRecord
     /// The end of an enrolment, authentication or liveness check in the words of the face SDK's contract.
     package var faceSdk: FaceSDKEvent?
+    /// The parts that a capture link's person said they could not give; added by the database, `nil`: none.
+    package var declined: [String]?
 }
 
 /// A decision in the shape of Jumio's retrieval API: `{"type", "details": {"label"}}`, with a risk on the whole.

@@ -9,6 +9,10 @@ const LEAST = 0.1;
 const STEP = 0.01;
 /** Pixels of what is cut: more than this, some phones cannot draw. */
 const MOST = 12e6;
+/** A chosen image of more bytes is made smaller: its longest side in pixels, and the quality. */
+const HEAVY = 4 * 1024 * 1024;
+const LONGEST = 4000;
+const QUALITY = 0.9;
 /** The corners: which edges each moves. */
 const CORNERS = [['left', 'top'], ['right', 'top'], ['left', 'bottom'], ['right', 'bottom']];
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -105,4 +109,24 @@ export async function cut(url, { left, top, right, bottom }) {
     canvas.getContext('2d').drawImage(
         image, left * image.naturalWidth, top * image.naturalHeight, width, height, 0, 0, canvas.width, canvas.height);
     return jpeg(canvas, 0.92);
+}
+
+/** A chosen image as it is sent: one that takes a slow line long is made smaller. What this browser cannot draw stays, such as a PDF. */
+export async function reduced(file) {
+    if (file.size <= HEAVY) return file;
+    const url = URL.createObjectURL(file);
+    try {
+        const image = element('img', { src: url });
+        await image.decode();
+        const [width, height] = [image.naturalWidth, image.naturalHeight];
+        const scale = Math.min(1, LONGEST / Math.max(width, height), Math.sqrt(MOST / (width * height)));
+        const canvas = element('canvas', { width: Math.round(width * scale), height: Math.round(height * scale) });
+        canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+        const made = await jpeg(canvas, QUALITY);
+        return made.size < file.size ? made : file;
+    } catch {
+        return file;
+    } finally {
+        URL.revokeObjectURL(url);
+    }
 }

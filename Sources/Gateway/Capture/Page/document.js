@@ -1,5 +1,5 @@
 import { cameraFault, openCamera } from './camera.js';
-import { adjust, cut } from './crop.js';
+import { adjust, cut, reduced } from './crop.js';
 import { again, call } from './send.js';
 import { ask, button, complaint, element, say, show, text, warn } from './ui.js';
 
@@ -45,8 +45,9 @@ export async function photograph({ heading, hint, facing, shape, takesFile, decl
                 type: 'file', id: 'file', accept: 'image/*,application/pdf', class: 'file',
                 onchange: (event) => {
                     const chosen = event.target.files[0];
-                    if (chosen && chosen.size <= LARGEST) resolve({ photo: chosen, whole: chosen, edges: ALL });
-                    else if (chosen) warn(text('file.large'));
+                    if (chosen && chosen.size <= LARGEST) {
+                        reduced(chosen).then((photo) => resolve({ photo, whole: photo, edges: ALL }), reject);
+                    } else if (chosen) warn(text('file.large'));
                 },
             });
             show(

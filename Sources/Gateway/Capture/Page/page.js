@@ -4,7 +4,7 @@
 import { meet } from './challenge.js';
 import { documentSide, selfie } from './document.js';
 import { again, call, upload } from './send.js';
-import { ask, button, complaint, element, say, show, speak, text, wait } from './ui.js';
+import { ask, button, complaint, countDown, element, say, show, speak, text, wait } from './ui.js';
 
 /** How long a page that shows the result waits for it. */
 const PATIENCE = 60000;
@@ -162,7 +162,14 @@ async function run() {
         tell('ready');
         if (state.state === 'new') state = await consent(state, table, language);
         if (state === null) return;
-        if (state.state === 'open') state = await capture(state, language);
+        if (state.state === 'open') {
+            const stop = countDown(state.expiresIn);
+            try {
+                state = await capture(state, language);
+            } finally {
+                stop();
+            }
+        }
         await end(state);
     } catch (error) {
         // Another tab of this browser may have sent everything meanwhile.

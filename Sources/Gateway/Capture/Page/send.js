@@ -25,6 +25,15 @@ function refusal(status, body) {
     return new Refusal(problem.code || 'UNKNOWN', status, problem.detail, problem.hint);
 }
 
+/** An answer's JSON. A page in its place is a proxy's, such as a hotel's: the gateway has answered nothing. */
+function parsed(body) {
+    try {
+        return JSON.parse(body);
+    } catch {
+        throw new Refusal('NETWORK');
+    }
+}
+
 export async function call(method, path, body) {
     let answer;
     try {
@@ -41,24 +50,42 @@ export async function call(method, path, body) {
     const said = await answer.text().catch(() => null);
     if (said === null) throw new Refusal('NETWORK');
     if (!answer.ok) throw refusal(answer.status, said);
-    return JSON.parse(said);
+    return parsed(said);
 }
+
+/** Milliseconds in which some of a form must leave, however slow the line is, and those for the answer to all of it. */
+const STALLED = 30000;
+const UNANSWERED = 120000;
 
 /** Sends a form whole, and says how much of it has left. */
 export function upload(path, form, onProgress) {
     return new Promise((resolve, reject) => {
         const request = new XMLHttpRequest();
         request.open('POST', `${link}/${path}`);
-        request.timeout = 120000;
-        request.upload.addEventListener('progress', (event) => {
-            if (event.lengthComputable) onProgress(event.loaded / event.total);
+        let timer = null;
+        let sent = 0;
+        const within = (time) => {
+            clearTimeout(timer);
+            timer = setTimeout(() => request.abort(), time);
+        };
+        request.upload.addEventListener('progress', ({ lengthComputable, loaded, total }) => {
+            if (lengthComputable) onProgress(loaded / total);
+            // The event also comes while nothing leaves.
+            if (loaded > sent) within(STALLED);
+            sent = loaded;
         });
-        const lost = () => reject(new Refusal('NETWORK'));
-        for (const name of ['error', 'timeout', 'abort']) request.addEventListener(name, lost);
+        request.upload.addEventListener('load', () => within(UNANSWERED));
+        request.addEventListener('loadend', () => clearTimeout(timer));
+        for (const name of ['error', 'abort']) request.addEventListener(name, () => reject(new Refusal('NETWORK')));
         request.addEventListener('load', () => {
-            if (request.status < 200 || request.status > 299) return reject(refusal(request.status, request.responseText));
-            resolve(JSON.parse(request.responseText));
+            try {
+                if (request.status < 200 || request.status > 299) throw refusal(request.status, request.responseText);
+                resolve(parsed(request.responseText));
+            } catch (error) {
+                reject(error);
+            }
         });
+        within(STALLED);
         request.send(form);
     });
 }

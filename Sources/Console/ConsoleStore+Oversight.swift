@@ -151,8 +151,9 @@ extension ConsoleStore {
         }
     }
 
-    func endSessions(_ session: ConsoleSession, of person: Int64) async throws {
-        _ = try await self.ask("SELECT insp.console_end_person($1, $2)", [session.key, .int(person)])
+    func endSessions(_ session: ConsoleSession, of person: Int64, reason: String) async throws {
+        _ = try await self.ask(
+            "SELECT insp.console_end_person($1, $2, $3)", [session.key, .int(person), .text(reason)])
     }
 
     /// - Parameter edge: Where the search goes on; `nil`: with the newest. Each call is recorded.

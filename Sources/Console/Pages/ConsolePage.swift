@@ -8,9 +8,7 @@ struct ConsolePage {
     var session: ConsoleSession?
     /// False: the content has a heading of the first rank of its own.
     var hasHeading = true
-    /// Whether the script renews the element `live` from time to time.
-    var isLive = false
-    /// Where the script learns of changes (server-sent events), instead of renewing the page from time to time.
+    /// Where the script learns of changes (server-sent events), upon which it renews the element `live`.
     var stream: String?
     var content: [Markup]
 
@@ -27,7 +25,7 @@ struct ConsolePage {
             <link rel='stylesheet' href='/assets/console.css'/>
             <script src='/assets/console.js' defer='defer'></script>
             </head>
-            <body\(self.isLive ? " data-live='5'" : "" as Markup)\(self.stream.map { " data-stream='\($0)'" as Markup } ?? "")>
+            <body\(self.stream.map { " data-stream='\($0)'" as Markup } ?? "")>
             <a class='skip' href='#main'>Skip to the content</a>
             \(self.header)<main id='main' tabindex='-1'>
             \(self.hasHeading ? "<h1>\(self.title)</h1>\n" : "" as Markup)\(self.refresh)\(self.content)</main>
@@ -41,7 +39,7 @@ struct ConsolePage {
 
     /// Of pages that change while they are open. What the script says is one sentence, never the content.
     private var refresh: Markup {
-        guard self.isLive || self.stream != nil else { return "" }
+        guard self.stream != nil else { return "" }
         return """
             <p id='news' role='status'></p>
             <p class='refresh'><a href=''>Refresh</a></p>

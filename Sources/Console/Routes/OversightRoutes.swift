@@ -38,8 +38,9 @@ extension ConsoleRoute {
             let session = try call.signedIn()
             return PeoplePage(session: session, rows: try await call.store.people(session)).response
         },
-        ConsoleRoute("POST", "/people/{number}/end", .roles([.operator])) { call, _ in
-            try await call.store.endSessions(try call.signedIn(), of: try call.rowNumber())
+        ConsoleRoute("POST", "/people/{number}/end", .roles([.operator])) { call, form in
+            try await call.store.endSessions(
+                try call.signedIn(), of: try call.rowNumber(), reason: form["reason"] ?? "")
             return ConsoleCall.redirect("/people")
         },
         ConsoleRoute("GET", "/limits", Self.seeing) { call, _ in

@@ -191,8 +191,8 @@ private struct ConsoleProcess {
             ])
         if let link { Output.line("http://127.0.0.1:\(server.port)\(link.path)") }
         let starting = Task { await self.analyzers?.start() }
-        // Two batches at once: one waits for its commit while the other one works.
-        let tasks = (0..<2).map { _ in
+        // Three batches at once: while one waits for its commit, the others work.
+        let tasks = (0..<3).map { _ in
             Task {
                 while !Task.isCancelled {
                     // A database that does not answer is asked again; so is one without an open task, which also shows that it answers.

@@ -54,7 +54,7 @@ CREATE OR REPLACE FUNCTION insp.console_selection(
     p_kind text, p_partners integer[], p_filter jsonb, p_before timestamptz, p_limit integer
 ) RETURNS TABLE (target bigint, queue integer, place bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     queues integer[];

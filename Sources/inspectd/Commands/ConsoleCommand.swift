@@ -31,7 +31,7 @@ extension Command {
             ),
             .value("key", "FILE", "PEM private key of the certificate"),
             .value(
-                "database-connections", "N", "connections to the database, besides four for actions on selections [4]"),
+                "database-connections", "N", "connections to the database, besides five for actions on selections [4]"),
             .value("analyzer-slots", "N", "analyzers that open images; 0: images are not shown [2]"),
             .value("analyzer", "FILE", "executable that opens images; by default this program [INSPECTD_ANALYZER]"),
             .value("stop-after", "SECONDS", "on SIGTERM, clients still sending are cut off after this time [20]"),

@@ -23,14 +23,17 @@ struct SelectionPage {
             "<label><input type='radio' name='action' value='\(name)' required='required'/> \(text)</label>\n"
         }
         var content: [Markup] = [
-            narrowed.isEmpty ? "<p>Everything of the partners for which you are an operator.</p>\n" : "<ul>\n\(narrowed)</ul>\n"
+            narrowed.isEmpty
+                ? "<p>Everything of the partners for which you are an operator.</p>\n" : "<ul>\n\(narrowed)</ul>\n"
         ]
         let isMore = kind == .jobs && total > SelectionPreview.mostJobs
         if isMore || total == SelectionPreview.most {
-            let more: Markup = isMore ? "They are counted up to \(String(SelectionPreview.mostJobs))." : "There are more."
             content.append(
-                "<p>\(more) A task takes \(String(SelectionPreview.most)) at most; begin another one for the rest afterwards.</p>\n"
-            )
+                """
+                <p>\(isMore ? "They are counted up to \(SelectionPreview.mostJobs)." : "There are more.") \
+                A task takes \(String(SelectionPreview.most)) at most; begin another one for the rest afterwards.</p>
+
+                """)
         }
         if total > 0 {
             content.append(
@@ -56,8 +59,9 @@ struct SelectionPage {
             case .callbacks: "callback"
             case .endpoints: "endpoint"
             }
+        let count = isMore ? "more than \(SelectionPreview.mostJobs)" : "\(total)"
         return ConsolePage(
-            title: "Act on \(isMore ? "more than \(total - 1)" : "\(total)") \(one)\(total == 1 ? "" : "s")", session: self.session, content: content
+            title: "Act on \(count) \(one)\(total == 1 ? "" : "s")", session: self.session, content: content
         ).response()
     }
 }

@@ -57,6 +57,7 @@ struct ConsolePage {
                 "<li><a href='/workers'>Workers</a></li>\n", "<li><a href='/jobs'>Jobs</a></li>\n",
                 "<li><a href='/dead'>Dead letters</a></li>\n", "<li><a href='/tasks'>Tasks</a></li>\n",
                 "<li><a href='/endpoints'>Endpoints</a></li>\n", "<li><a href='/limits'>Limits</a></li>\n",
+                "<li><a href='/partners'>Partners</a></li>\n",
             ]
         }
         // What these show is of every partner.

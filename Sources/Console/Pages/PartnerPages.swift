@@ -1,5 +1,6 @@
 internal import Foundation
 internal import HTTPServer
+internal import InspectCore
 
 /// How a partner is set: part of its state or policy, or a credential.
 struct PartnerRow: Sendable {

@@ -151,7 +151,7 @@ def of_pages(given):
             "/plots?hours=168&partner=p02", "/workers", "/jobs", f"/jobs/{job}", "/dead", "/dead?partner=p03",
             "/tasks", "/endpoints", "/tasks/new?kind=dead&partner=p03",
             "/tasks/new?kind=jobs&partner=p02", "/approvals", "/record?chain=access", "/keys", "/people",
-            "/limits", "/limits/change?partner=p02", f"/cases/{case}/images/FRONT",
+            "/limits", "/limits/change?partner=p02", "/partners", "/partners/p02", f"/cases/{case}/images/FRONT",
         ]
         for path in pages:
             before = len(log.read_text().splitlines())

@@ -44,6 +44,10 @@ login owner inspectd "" ""
 login worker worker insp_worker "keys_custodian, keys_eraser"
 login gateway gateway insp_gateway keys_custodian
 login console console insp_console keys_custodian
+# KEDA's, on Kubernetes (scaling.yaml): it counts jobs, and is nobody at the key store.
+scaler=$(random)
+echo "*:*:*:scaler:$scaler" >scaler
+echo "CREATE ROLE scaler LOGIN IN ROLE insp_auditor PASSWORD '$scaler';" >>database-logins.sql
 # What `inspectd keys make` writes: a name and 32 bytes.
 echo "$(date +%Y-%m-%d)-$(openssl rand -hex 2) $(openssl rand -hex 32)" >wrapping-keys
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=localhost \

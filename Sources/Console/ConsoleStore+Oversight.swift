@@ -151,8 +151,9 @@ extension ConsoleStore {
         }
     }
 
-    func endSessions(_ session: ConsoleSession, of person: Int64) async throws {
-        _ = try await self.ask("SELECT insp.console_end_person($1, $2)", [session.key, .int(person)])
+    func endSessions(_ session: ConsoleSession, of person: Int64, reason: String) async throws {
+        _ = try await self.ask(
+            "SELECT insp.console_end_person($1, $2, $3)", [session.key, .int(person), .text(reason)])
     }
 
     /// - Parameter edge: Where the search goes on; `nil`: with the newest. Each call is recorded.
@@ -206,6 +207,17 @@ extension ConsoleStore {
     }
 
     /// - Parameter after: The page begins after this partner; `nil`: with the first.
+    /// - Throws: ``InspectError`` with ``ErrorCode/partnerUnknown`` for a partner that is not the person's.
+    func partner(_ session: ConsoleSession, _ name: String) async throws -> [PartnerRow] {
+        try await self.ask(
+            "SELECT kind, name, value, used FROM insp.console_partner($1, $2)", [session.key, .text(name)]
+        ).map {
+            PartnerRow(
+                kind: try $0.string(0), name: try $0.string(1), value: try $0.optionalString(2),
+                used: try $0.optionalDouble(3).map { Date(timeIntervalSince1970: $0) })
+        }
+    }
+
     func limits(
         _ session: ConsoleSession, after: String? = nil, partner: String? = nil
     ) async throws -> [LimitsRow] {

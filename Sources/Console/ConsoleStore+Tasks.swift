@@ -71,8 +71,10 @@ struct SelectionPreview: Sendable {
     /// The first of them.
     var sample: [(id: String, partner: String, what: String)]
 
-    /// Where the database stops counting.
+    /// What a task takes at most, and where the database stops counting.
     static let most: Int64 = 1_000_000
+    /// Up to which jobs are counted: a queue may be as long as it likes.
+    static let mostJobs: Int64 = 10_000
 }
 
 /// An action on a selection, and how far it is.
@@ -83,7 +85,7 @@ struct TaskRow: Sendable {
     var action: String
     var partner: String?
     var filter: String?
-    /// `nil`: removed with a person.
+    /// `nil`: removed when a person's data was erased.
     var reason: String?
     var began: Date
     var total: Int64
@@ -95,6 +97,8 @@ struct TaskRow: Sendable {
     var endedBy: String?
     /// SQLSTATE that ended it, or with which a batch failed and waits.
     var failure: String?
+    /// Whether the person may stop it, which is open.
+    var mayStop: Bool
 }
 
 extension ConsoleStore {
@@ -131,7 +135,7 @@ extension ConsoleStore {
         try await self.ask(
             """
             SELECT id, who, kind, action, partner, filter, reason, began, total, done, refused, refusals, ended, ended_by,
-                failure
+                failure, may_stop
             FROM insp.console_tasks($1)
             """, [session.key]
         ).map {
@@ -141,7 +145,7 @@ extension ConsoleStore {
                 began: Date(timeIntervalSince1970: try $0.double(7)), total: try $0.int(8), done: try $0.int(9),
                 refused: try $0.int(10), refusals: try $0.optionalString(11),
                 ended: try $0.optionalDouble(12).map { Date(timeIntervalSince1970: $0) },
-                endedBy: try $0.optionalString(13), failure: try $0.optionalString(14))
+                endedBy: try $0.optionalString(13), failure: try $0.optionalString(14), mayStop: try $0.bool(15))
         }
     }
 

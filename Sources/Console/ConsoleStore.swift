@@ -22,7 +22,7 @@ package final class ConsoleStore: Sendable {
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
     ///   - keys: Opens results and parts, and seals notes.
-    ///   - connections: For pages; four more are for tasks and counts.
+    ///   - connections: For pages; five more are for tasks and counts.
     ///   - report: Called with the reason why a request is answered with 500 or 503.
     package init(
         databaseURL: String, keys: KeyStore?, objects: ObjectStore? = nil, connections: Int,
@@ -32,7 +32,7 @@ package final class ConsoleStore: Sendable {
         options.timeout = .seconds(30)
         options.connectTimeout = .seconds(5)
         self.pages = ConnectionPool(databaseURL, options: options, size: connections, queueLimit: 128)
-        self.tasks = ConnectionPool(databaseURL, options: options, size: 2, queueLimit: 128)
+        self.tasks = ConnectionPool(databaseURL, options: options, size: 3, queueLimit: 128)
         self.counts = ConnectionPool(databaseURL, options: options, size: 2, queueLimit: 16)
         self.keys = keys
         self.objects = objects

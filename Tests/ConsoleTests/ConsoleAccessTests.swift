@@ -11,6 +11,7 @@ import Testing
         ConsoleRoute.all.compactMap { route in
             guard case .roles(let roles) = route.access else { return nil }
             let path = route.path.replacing("{id}", with: id).replacing("{number}", with: "999")
+                .replacing("{name}", with: "bank")
             return (route.method, path, roles)
         }
     }

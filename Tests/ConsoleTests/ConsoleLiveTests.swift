@@ -57,19 +57,43 @@ import Testing
             "UPDATE insp.console_session SET seen_at = now() - interval '31 minutes' WHERE actor = 'console:eve'")
         let store = site.store
         func answered(_ secret: ConsoleSecret) async throws -> [LiveSubject: String] {
-            let subjects: [LiveSubject] = [.cases, .queue, .plots, .job(bank), .job(shop)]
+            let subjects: [LiveSubject] = [.cases, .queue, .plots, .tasks, .job(bank), .job(shop)]
             let stamps = try await store.pulse(subjects.map { LivePage(session: secret.sha256, subject: $0) })
             return Dictionary(uniqueKeysWithValues: stamps.map { ($0.key.subject, $0.value) })
         }
         let first = try await answered(reviewer)
         #expect(Set(first.keys) == [.cases, .job(bank)])
-        #expect(Set(try await answered(auditor).keys) == [.queue, .plots])
+        #expect(Set(try await answered(auditor).keys) == [.queue, .plots, .tasks])
         #expect(try await answered(idle).isEmpty)
         #expect(try await answered(ConsoleSecret()).isEmpty)
         _ = try await site.cases("shop", count: 2)
         #expect(try await answered(reviewer) == first)
         _ = try await site.cases("bank")
         #expect(try await answered(reviewer)[.cases] != first[.cases])
+        try await site.close()
+    }
+
+    @Test func `Tasks wake those who see them, at once when one begins or ends, and no one else`() async throws {
+        let site = try await ConsoleSite()
+        let sam = try await site.person("sam", "auditor:shop")
+        let ann = try await site.person("ann", "operator:bank")
+        let (before, others) = (self.id(try await ann.get("/live/tasks")), self.id(try await sam.get("/live/tasks")))
+        #expect(before != nil && others != nil)
+        _ = try await site.admin.query(
+            "SELECT insp.enqueue('{\"partner\":\"bank\",\"workflow\":\"id\"}', front => 'x')")
+        let edge = String(Int64(Date().timeIntervalSince1970 * 1_000_000) + 60_000_000)
+        let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake", "before": edge]
+        #expect(try await ann.post("/tasks", fields).status == 303)
+        let open = self.id(try await ann.get("/live/tasks"))
+        #expect(open != before)
+        while try await site.store.step() {}
+        // Without a time: no task is open.
+        let ended = try #require(self.id(try await ann.get("/live/tasks")))
+        #expect(ended != open && ended.count == 32)
+        #expect(self.id(try await sam.get("/live/tasks")) == others)
+        for path in ["/tasks", "/endpoints"] {
+            #expect(try await ann.get(path).text.contains(" data-stream='/live/"), "\(path)")
+        }
         try await site.close()
     }
 

@@ -105,7 +105,7 @@ import Testing
         #expect(try await ofOne.get("/people").status == 403)
         #expect(try await ofOne.post("/people/\(number)/end").status == 403)
         #expect(try await bob.get("/cases").status == 200)
-        #expect(try await operate.post("/people/\(number)/end").status == 303)
+        #expect(try await operate.post("/people/\(number)/end", ["reason": "left"]).status == 303)
         #expect(try await bob.get("/cases").status == 401)
         #expect(try await site.count("insp.case_lease") == 0)
         #expect(
@@ -115,7 +115,7 @@ import Testing
             try await site.count(
                 """
                 insp.v_operator_events WHERE action = 'console_end_sessions' AND who = 'insp_operator'
-                    AND detail = '{"person": "ann", "sessions": 2, "cases": 1}'
+                    AND detail = '{"person": "ann", "sessions": 2, "cases": 1, "tasks": 0}'
                 """) == 1)
         try await site.close()
     }

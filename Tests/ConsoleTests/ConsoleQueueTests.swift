@@ -218,4 +218,22 @@ import Testing
         #expect(try await bob.post("/cases/next").headers["location"] == "/cases/\(ids[0])")
         try await site.close()
     }
+
+    @Test func `A job's timeline has the newest entries, and says that older ones are left out`() async throws {
+        let site = try await ConsoleSite()
+        let id = try await site.cases("bank")[0]
+        let browser = try await site.person("ann", "auditor:bank")
+        let short = try await browser.get("/jobs/\(id)").text
+        #expect(short.contains("<td>accepted</td>") && !short.contains("Only the newest"))
+        try await site.admin.execute(
+            """
+            INSERT INTO insp.record (chain, at, actor, action, subject)
+            SELECT 'operator', now() + n * interval '1 second', 'x', 'note_' || n, '\(id)' FROM generate_series(1, 1005) n
+            """)
+        let page = try await browser.get("/jobs/\(id)").text
+        #expect(page.contains("Only the newest 1000 entries are shown"))
+        #expect(page.contains("<td>note_1005</td>") && page.contains("<td>note_6</td>"))
+        #expect(!page.contains("<td>note_5</td>") && !page.contains("<td>accepted</td>"))
+        try await site.close()
+    }
 }

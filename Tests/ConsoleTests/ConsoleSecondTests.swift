@@ -65,6 +65,34 @@ import Testing
         try await site.close()
     }
 
+    @Test func `After a change of the issuer, and with a link, nobody confirms their own decision`() async throws {
+        let site = try await self.site()
+        let id = try await site.cases("bank")[0]
+        let eve = try await site.person("eve", "reviewer:bank", subject: "1")
+        #expect(try await eve.post("/cases/\(id)/take").status == 303)
+        #expect(try await eve.post("/cases/\(id)/decide", ["decision": "PASSED"]).status == 303)
+        var others = [
+            try await site.person("eve", "reviewer:bank", subject: "7", issuer: "https://new.example"),
+            try await site.person("Eve@bank.example", "reviewer:bank", subject: "8", issuer: "https://newer.example"),
+        ]
+        let link = ConsoleSecret()
+        _ = try await site.admin.query(
+            "SELECT insp.console_sign_in($1, 'eve', 'link', '{reviewer:bank}')", [.bytes(link.sha256)])
+        others.append(Browser(port: site.server.port, secret: link))
+        for other in others {
+            let refused = try await other.post("/cases/\(id)/take")
+            #expect(refused.status == 409 && refused.text.contains("CASE_TAKEN"))
+            #expect(try await other.post("/cases/next").headers["location"] == "/cases")
+        }
+        #expect(try await site.count("insp.console_person WHERE actor ~* '^console:eve'") == 4)
+        // A namesake whom the same issuer tells apart is another person.
+        let namesake = try await site.person("eve", "reviewer:bank", subject: "2")
+        #expect(try await namesake.post("/cases/\(id)/take").status == 303)
+        #expect(try await namesake.post("/cases/\(id)/decide", ["decision": "PASSED"]).status == 303)
+        #expect(try await self.status(site, id) == 128)
+        try await site.close()
+    }
+
     @Test func `Who decides otherwise is the first one in turn`() async throws {
         let site = try await self.site()
         let id = try await site.cases("bank")[0]

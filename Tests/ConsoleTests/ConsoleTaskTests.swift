@@ -97,7 +97,7 @@ import Testing
             try await site.admin.execute("UPDATE insp.console_batch SET until = clock_timestamp()")
         }
         #expect(try await site.count("insp.console_batch WHERE cardinality(targets) = 4 AND attempts = 0") == 1)
-        #expect(try await browser.get("/tasks").text.contains("failed with 53100, is tried again"))
+        #expect(try await browser.get("/tasks").text.contains("failed with 53100; it will be tried again"))
         try await site.admin.execute("DROP TRIGGER fail ON insp.dead")
         try await self.finish(site)
         #expect(try await site.count("insp.console_task WHERE done = 4 AND refused = 0 AND ended_at IS NOT NULL") == 1)
@@ -304,7 +304,7 @@ import Testing
         #expect(try await site.count("\(kept) AND words ->> 'reason' = 'another one'") == 1)
         #expect(try await site.count(kept) == 1)
         let page = try await browser.get("/tasks")
-        #expect(page.text.contains("removed with a person") && !page.text.contains("zqmark"))
+        #expect(page.text.contains("removed when a person&#39;s data was erased") && !page.text.contains("zqmark"))
         // What is missing was removed on record.
         #expect(
             try await site.count(
@@ -334,6 +334,56 @@ import Testing
         // The others end.
         try await self.finish(site)
         #expect(try await site.count("insp.console_task WHERE ended_at IS NOT NULL") == 2)
+        try await site.close()
+    }
+
+    @Test func `Who ends a person's sessions stops that person's tasks, and nobody else's, on record`() async throws {
+        let site = try await ConsoleSite()
+        try await self.letters(site, "bank", 4)
+        let (ann, bob) = (try await site.person("ann", "operator:bank"), try await site.person("bob", "operator:bank"))
+        try await self.begin(ann, ["action": "rerun", "reason": "again"])
+        try await self.begin(bob, ["action": "resolve", "reason": "done"])
+        let olga = try await site.person("olga", "operator:*")
+        let number = try await site.admin.query("SELECT id FROM insp.console_person WHERE subject = 'ann'")[0].int(0)
+        // Like every action, for a reason.
+        #expect(try await olga.post("/people/\(number)/end").status == 400)
+        #expect(try await ann.get("/tasks").status == 200)
+        #expect(try await olga.post("/people/\(number)/end", ["reason": "zqleft"]).status == 303)
+        #expect(try await ann.get("/tasks").status == 401)
+        #expect(
+            try await site.count("insp.console_task WHERE actor = 'console:ann' AND ended_by = 'console:olga'") == 1)
+        #expect(try await site.count("insp.console_batch") == 1)
+        let record = "insp.record WHERE actor = 'console:olga' AND action ="
+        #expect(try await site.count("\(record) 'console_stop_task'") == 1)
+        #expect(
+            try await site.count(
+                "\(record) 'console_end_sessions' AND words ->> 'reason' = 'zqleft' AND detail -> 'tasks' = '1'"
+            ) == 1)
+        try await self.finish(site)
+        #expect(try await site.count("insp.job WHERE rerun_of IS NOT NULL") == 0)
+        #expect(try await site.count("insp.dead WHERE resolved_at IS NOT NULL") == 4)
+        try await site.close()
+    }
+
+    @Test func `A task has a button that stops it for those alone who may stop it`() async throws {
+        let site = try await ConsoleSite()
+        try await self.letters(site, "bank", 2)
+        try await self.letters(site, "shop", 2)
+        for (name, grant) in [("ann", "operator:bank"), ("bob", "operator:shop"), ("eve", "operator:*")] {
+            try await self.begin(try await site.person(name, grant), ["action": "resolve", "reason": "done"])
+        }
+        func stoppable(_ grants: String...) async throws -> Set<String> {
+            let secret = ConsoleSecret()
+            _ = try await site.admin.query(
+                "SELECT insp.console_sign_in($1, 'sam', 'oidc', $2, $3, 'sam')",
+                [.bytes(secret.sha256), .texts(grants), .text(ConsoleSite.issuer)])
+            let text = try await Browser(port: site.server.port, secret: secret).get("/tasks").text
+            return Set(text.matches(of: /Stop task ([0-9]+)/).map { String($0.1) })
+        }
+        #expect(try await stoppable("auditor:*", "operator:bank") == ["1"])
+        #expect(try await stoppable("auditor:*") == [])
+        #expect(try await stoppable("operator:bank", "operator:shop") == ["1", "2"])
+        #expect(try await stoppable("operator:*") == ["1", "2", "3"])
         try await site.close()
     }
 

@@ -57,6 +57,8 @@ import Testing
         try await self.letters(site, "shop", 3, "EXPIRED")
         let browser = try await site.person("ann", "operator:*")
         let preview = try await browser.get("/tasks/new?kind=dead&partner=bank&code=TIMED_OUT")
+        #expect(
+            try await browser.get("/dead?partner=bank").text.contains("href='/tasks/new?kind=dead&amp;partner=bank'"))
         #expect(preview.text.contains("Act on 1250 dead letters") && preview.text.contains("The first 20"))
         let fields = ["partner": "bank", "code": "TIMED_OUT", "action": "rerun", "reason": "the server is back"]
         #expect(try await self.begin(browser, "partner=bank&code=TIMED_OUT", fields).status == 303)

@@ -5,6 +5,33 @@ import Testing
 
 /// Approvals, the record, keys and limits.
 @Suite struct OversightTests {
+    @Test func `A partner's page shows its policy and credentials without secrets, to those whose partner it is`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        _ = try await site.admin.query("SELECT insp.set_second_review('bank', true)")
+        _ = try await site.admin.query("SELECT insp.pause(partner => 'bank', reason => 'zqpaused')")
+        let made = try await site.admin.query("SELECT key_id, secret FROM insp.create_credential('bank')")[0]
+        let (key, secret) = (try made.string(0), try made.string(1))
+        let ann = try await site.person("ann", "auditor:bank")
+        #expect(try await ann.get("/partners").text.contains("<li><a href='/partners/bank'>bank</a></li>"))
+        #expect(try await !ann.get("/partners").text.contains("shop"))
+        let page = try await ann.get("/partners/bank").text
+        let settings = [
+            ("second_review", "true"), ("review", "always"), ("lane", "normal"), ("keep_results", "P30D"),
+            ("pause_reason", "zqpaused"),
+        ]
+        for row in settings {
+            #expect(page.contains("<th scope='row'>\(row.0)</th><td>\(row.1)</td>"), "\(row.0)")
+        }
+        #expect(page.contains("<th scope='row'>\(key)</th><td>valid: ") && page.contains("<td>never</td>"))
+        #expect(!page.contains(secret) && !page.contains("<form method='post' action='/partners"))
+        let refused = try await ann.get("/partners/shop")
+        #expect(refused.status == 400 && refused.text.contains("PARTNER_UNKNOWN"))
+        #expect(try await site.person("sam", "reviewer:bank").get("/partners/bank").status == 403)
+        try await site.close()
+    }
+
     @Test func `A second person approves or rejects a change, once, and both are on record`() async throws {
         let site = try await ConsoleSite()
         let login = try await site.admin.query("SELECT session_user::text")[0].string(0)

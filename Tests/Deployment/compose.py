@@ -149,6 +149,11 @@ def main():
         services = Services(compose, folder / "inspectd", folder, hosts)
         assert refused(f"postgresql:///inspectd?host={hosts['database']}&user=worker"), "no password was asked for"
         services.finish("migrate")
+        # KEDA's login, which only Kubernetes needs, asks what scaling.yaml does.
+        query = YAML(typ="safe").load_all((DEPLOY / "kubernetes" / "scaling.yaml").read_text())
+        query = next(trigger["metadata"]["query"] for part in query for trigger in part["spec"].get("triggers", []))
+        scaler = f"postgresql:///inspectd?host={hosts['database']}&user=scaler&passfile={secrets / 'scaler'}"
+        assert psql(scaler, "-c", query).strip() == "0", "the scaler's login cannot count jobs"
         services.finish("worker", "--drain")
         for name in ("gateway", "console"):
             services.open(name)

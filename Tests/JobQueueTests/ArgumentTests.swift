@@ -86,7 +86,8 @@ import Testing
         "decision": ["'PASSED'"],
         "lane": ["'normal'"], "weight": ["3"], "reference": ["'u'"], "user_reference": ["'u'"],
         "p_since": ["now() - interval '1 day'"], "p_until": ["now()"], "p_month": ["'2026-01'"],
-        "p_method": ["'oidc'"], "p_grants": ["'{reviewer:*}'"],
+        "p_method": ["'oidc'"], "p_issuer": ["'https://id.example'"], "p_subject": ["'2'"], "p_person": ["1"],
+        "person": ["'ann'"], "reason": ["'X'"], "p_grants": ["'{reviewer:*}'"],
         "p_decision": ["'PASSED'"], "p_edge": ["1"], "p_reason": ["'X'"], "p_task": ["1"],
         "p_place": ["repeat('A', 107)", "'0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
@@ -130,7 +131,7 @@ import Testing
     ]
     /// It succeeds only where a case has parts as bytes: ConsoleReviewTests calls it then.
     private static let ofCases: Set = ["console_part"]
-    private static let usual: Set = ["front", "p_kinds", "p_contents", "purpose"]
+    private static let usual: Set = ["front", "p_kinds", "p_contents", "purpose", "p_issuer", "p_subject"]
     /// Finished, in review, dead-lettered, cancelled, waiting and delayed.
     private static let jobs = (0..<6).map { "(SELECT j.public_id FROM insp.job j ORDER BY j.id LIMIT 1 OFFSET \($0))" }
 

@@ -8,6 +8,8 @@ enum LiveSubject: Hashable, Sendable {
     case queue
     /// Samples of the queue.
     case plots
+    /// Actions on selections.
+    case tasks
     /// One case.
     case job(String)
 
@@ -17,6 +19,7 @@ enum LiveSubject: Hashable, Sendable {
         case .cases: "cases"
         case .queue: "queue"
         case .plots: "plots"
+        case .tasks: "tasks"
         case .job(let id): id
         }
     }

@@ -65,7 +65,6 @@ enum ConsoleAssets {
         const news = document.getElementById('news');
         const stream = document.body.dataset.stream;
         const lost = 'This page may be out of date: the console does not answer, or your session has ended. The page keeps trying.';
-        let every = Number(document.body.dataset.live);
         let isStale = false;
         let retry = 0;
         let said = '';
@@ -76,7 +75,6 @@ enum ConsoleAssets {
         function over() {
           stop();
           clearTimeout(retry);
-          every = 0;
           say('Your session has ended. Refresh the page to sign in again.');
         }
         async function renew() {
@@ -99,7 +97,6 @@ enum ConsoleAssets {
           const next = fresh.getElementById('live');
           if (!next) return;
           part.replaceChildren(...next.childNodes);
-          every = Number(fresh.body.dataset.live);
           // One sentence for those who hear it; the table is not read out again.
           say(part.dataset.news ? `${part.dataset.news} at ${new Date().toISOString().slice(11, 16)} UTC.` : said);
         }
@@ -145,7 +142,6 @@ enum ConsoleAssets {
         }
         function catchUp() { setTimeout(() => { if (isStale) renew(); }, 0); }
         if (part) part.addEventListener('focusout', catchUp);
-        if (part && every > 0) setInterval(() => { if (every > 0) renew(); }, every * 1000);
         if (stream && window.EventSource) {
           if (!document.hidden || !known) start();
           // What has changed meanwhile is the first thing that a new stream says.

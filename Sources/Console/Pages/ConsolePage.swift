@@ -8,9 +8,7 @@ struct ConsolePage {
     var session: ConsoleSession?
     /// False: the content has a heading of the first rank of its own.
     var hasHeading = true
-    /// Whether the script renews the element `live` from time to time.
-    var isLive = false
-    /// Where the script learns of changes (server-sent events), instead of renewing the page from time to time.
+    /// Where the script learns of changes (server-sent events), upon which it renews the element `live`.
     var stream: String?
     /// The stamp from which the stream goes on: what changes between page and stream is not lost.
     var known: String?
@@ -46,13 +44,12 @@ struct ConsolePage {
 
     private var live: Markup {
         let known: Markup = self.known.map { " data-known='\($0)'" } ?? ""
-        let stream: Markup = self.stream.map { " data-stream='\($0)'\(known)" } ?? ""
-        return "\(self.isLive ? " data-live='5'" : "" as Markup)\(stream)"
+        return self.stream.map { " data-stream='\($0)'\(known)" } ?? ""
     }
 
     /// Of pages that change while they are open. What the script says is one sentence, never the content.
     private var refresh: Markup {
-        guard self.isLive || self.stream != nil else { return "" }
+        guard self.stream != nil else { return "" }
         return """
             <p id='news' role='status'></p>
             <p class='refresh'><a href=''>Refresh</a></p>
@@ -70,6 +67,7 @@ struct ConsolePage {
                 "<li><a href='/workers'>Workers</a></li>\n", "<li><a href='/jobs'>Jobs</a></li>\n",
                 "<li><a href='/dead'>Dead letters</a></li>\n", "<li><a href='/tasks'>Tasks</a></li>\n",
                 "<li><a href='/endpoints'>Endpoints</a></li>\n", "<li><a href='/limits'>Limits</a></li>\n",
+                "<li><a href='/partners'>Partners</a></li>\n",
             ]
         }
         // What these show is of every partner.

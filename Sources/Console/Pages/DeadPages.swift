@@ -33,7 +33,7 @@ struct DeadPage {
         if self.session.roles.contains(.operator) {
             content.append(
                 """
-                <p><a class='button' href='/tasks/new\(ConsolePage.query(filter))'>Act on all of this selection</a></p>
+                <p><a class='button' href='/tasks/new\(ConsolePage.query([("kind", "dead")] + filter))'>Act on all of this selection</a></p>
 
                 """)
         }

@@ -144,7 +144,7 @@ struct LimitsForm {
         return """
             <p role='alert'>Somebody else changed these limits after you opened the form. Nothing was set. The fields below hold the \
             limits as they are now, with your changes. To set them, press the button again.</p>
-            \(ConsolePage.table("What you saw, what is so now, and what you entered",
+            \(ConsolePage.table("What you saw, what it is now, what you entered",
                 ["Limit", "You saw", "Now", "You entered"], rows, empty: ""))
             """
     }

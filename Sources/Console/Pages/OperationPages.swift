@@ -80,7 +80,7 @@ struct EndpointsPage {
             """
         }
         return ConsolePage(
-            title: "Endpoints", session: self.session, isLive: true,
+            title: "Endpoints", session: self.session, stream: "/live/queue",
             content: [
                 "<div id='live'>\n",
                 ConsolePage.table(
@@ -99,17 +99,23 @@ struct JobPage {
     var session: ConsoleSession
     var id: String
     var explanation: [(aspect: String, explanation: String)]
+    /// One more than ``most``: there are older entries.
     var timeline: [TimelineRow]
+
+    /// How many entries are shown.
+    static let most = 1000
 
     var response: HTTPResponse {
         let said = self.explanation.map { "<dt>\($0.aspect)</dt><dd>\($0.explanation)</dd>\n" as Markup }
-        let rows = self.timeline.map { row -> Markup in
+        let isCut = self.timeline.count > Self.most
+        let rows = self.timeline.suffix(Self.most).map { row -> Markup in
             "<tr><td>\(ConsolePage.time(row.at))</td><td>\(row.kind)</td><td>\(row.who ?? "")</td><td>\(row.detail ?? "")</td></tr>\n"
         }
         return ConsolePage(
             title: "Job \(self.id)", session: self.session,
             content: [
                 "<dl>\n\(said)</dl>\n<h2>Timeline</h2>\n", Plot.stages(self.timeline),
+                isCut ? "<p>Only the newest \(String(Self.most)) entries are shown; there are older ones.</p>\n" : "",
                 ConsolePage.table(
                     "What happened, oldest first", ["When", "What", "Who", "Details"], rows,
                     empty: "Nothing has happened yet."),

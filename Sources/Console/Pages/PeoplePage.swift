@@ -14,6 +14,7 @@ struct PeoplePage {
                 mayEnd
                 ? """
                 <td><form method='post' action='/people/\(String(row.id))/end'>\(ConsolePage.token(self.session))
+                <label>Reason for the record <input name='reason' maxlength='200' required='required' autocomplete='off'/></label>
                 <button type='submit'>End sessions of \(row.name)</button></form></td>
                 """ : ""
             return """
@@ -27,7 +28,8 @@ struct PeoplePage {
             title: "People", session: self.session,
             content: [
                 """
-                <p>To keep a person out, disable them at the provider first. A person who is signed out holds no case.</p>
+                <p>To keep someone out, first disable them at the provider. Ending a person's sessions also releases their cases and \
+                stops their tasks.</p>
 
                 """,
                 ConsolePage.table(

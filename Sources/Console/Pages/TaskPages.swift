@@ -23,11 +23,17 @@ struct SelectionPage {
             "<label><input type='radio' name='action' value='\(name)' required='required'/> \(text)</label>\n"
         }
         var content: [Markup] = [
-            narrowed.isEmpty ? "<p>Everything for which you are an operator.</p>\n" : "<ul>\n\(narrowed)</ul>\n"
+            narrowed.isEmpty
+                ? "<p>Everything of the partners for which you are an operator.</p>\n" : "<ul>\n\(narrowed)</ul>\n"
         ]
-        if total == SelectionPreview.most {
+        let isMore = kind == .jobs && total > SelectionPreview.mostJobs
+        if isMore || total == SelectionPreview.most {
             content.append(
-                "<p>There are more. A task takes \(String(total)) at most; begin another one afterwards.</p>\n")
+                """
+                <p>\(isMore ? "They are counted up to \(SelectionPreview.mostJobs)." : "There are more.") \
+                A task takes \(String(SelectionPreview.most)) at most; begin another one for the rest afterwards.</p>
+
+                """)
         }
         if total > 0 {
             content.append(
@@ -53,8 +59,9 @@ struct SelectionPage {
             case .callbacks: "callback"
             case .endpoints: "endpoint"
             }
+        let count = isMore ? "more than \(SelectionPreview.mostJobs)" : "\(total)"
         return ConsolePage(
-            title: "Act on \(total) \(one)\(total == 1 ? "" : "s")", session: self.session, content: content
+            title: "Act on \(count) \(one)\(total == 1 ? "" : "s")", session: self.session, content: content
         ).response()
     }
 }
@@ -71,7 +78,7 @@ struct TasksPage {
             let most = String(max(1, row.total))
             return """
                 <tr><th scope='row'>\(String(row.id))</th><td>\(Self.what(row))</td>\
-                <td>\(row.partner ?? "every partner")\(row.filter.map { ", \($0)" } ?? "")</td><td>\(row.reason ?? "removed with a person")</td>\
+                <td>\(row.partner ?? "every partner")\(row.filter.map { ", \($0)" } ?? "")</td><td>\(row.reason ?? "removed when a person's data was erased")</td>\
                 <td>\(row.who)</td><td>\(ConsolePage.time(row.began))</td>\
                 <td><progress max='\(most)' value='\(String(min(row.done + row.refused, max(1, row.total))))' \
                 aria-label='Task \(String(row.id))'></progress> \(String(row.done)) of \(String(row.total))\
@@ -89,7 +96,7 @@ struct TasksPage {
         ]
         if self.mayAct { content.append("<h2>Begin a task</h2>\n\(SelectionKind.allCases.map(self.form))") }
         return ConsolePage(
-            title: "Tasks", session: self.session, isLive: self.rows.contains { $0.ended == nil }, content: content
+            title: "Tasks", session: self.session, stream: "/live/tasks", content: content
         ).response()
     }
 
@@ -124,8 +131,8 @@ struct TasksPage {
             return
                 "ended \(ConsolePage.time(ended))\(row.endedBy.map { " by \($0)" } ?? "")\(row.failure.map { ": failed with \($0)" } ?? "")"
         }
-        let waits: Markup = row.failure.map { "failed with \($0), is tried again" } ?? ""
-        guard self.mayAct else { return row.failure == nil ? "under way" : waits }
+        let waits: Markup = row.failure.map { "failed with \($0); it will be tried again" } ?? ""
+        guard row.mayStop else { return row.failure == nil ? "under way" : waits }
         return """
             \(waits)<form method='post' action='/tasks/\(String(row.id))/stop'>\(ConsolePage.token(self.session))
             <button type='submit'>Stop task \(String(row.id))</button></form>

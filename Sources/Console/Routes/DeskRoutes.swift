@@ -44,6 +44,9 @@ extension ConsoleRoute {
         ConsoleRoute("GET", "/live/plots", Self.seeing) { call, _ in
             try await call.event(of: .plots, try call.signedIn())
         },
+        ConsoleRoute("GET", "/live/tasks", Self.seeing) { call, _ in
+            try await call.event(of: .tasks, try call.signedIn())
+        },
         ConsoleRoute("GET", "/live/cases/{id}", .roles([.reviewer])) { call, _ in
             let session = try call.signedIn()
             let id = try call.jobID()

@@ -38,9 +38,17 @@ extension ConsoleRoute {
             let session = try call.signedIn()
             return PeoplePage(session: session, rows: try await call.store.people(session)).response
         },
-        ConsoleRoute("POST", "/people/{number}/end", .roles([.operator])) { call, _ in
-            try await call.store.endSessions(try call.signedIn(), of: try call.rowNumber())
+        ConsoleRoute("POST", "/people/{number}/end", .roles([.operator])) { call, form in
+            try await call.store.endSessions(
+                try call.signedIn(), of: try call.rowNumber(), reason: form["reason"] ?? "")
             return ConsoleCall.redirect("/people")
+        },
+        ConsoleRoute("GET", "/partners", Self.seeing) { call, _ in
+            PartnersPage(session: try call.signedIn()).response
+        },
+        ConsoleRoute("GET", "/partners/{name}", Self.seeing) { call, _ in
+            let (session, name) = (try call.signedIn(), call.values["name"] ?? "")
+            return PartnerPage(session: session, name: name, rows: try await call.store.partner(session, name)).response
         },
         ConsoleRoute("GET", "/limits", Self.seeing) { call, _ in
             let session = try call.signedIn()

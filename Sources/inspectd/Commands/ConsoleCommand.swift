@@ -31,7 +31,7 @@ extension Command {
             ),
             .value("key", "FILE", "PEM private key of the certificate"),
             .value(
-                "database-connections", "N", "connections to the database, besides four for actions on selections [4]"),
+                "database-connections", "N", "connections to the database, besides five for actions on selections [4]"),
             .value("analyzer-slots", "N", "analyzers that open images; 0: images are not shown [2]"),
             .value("analyzer", "FILE", "executable that opens images; by default this program [INSPECTD_ANALYZER]"),
             .value("stop-after", "SECONDS", "on SIGTERM, clients still sending are cut off after this time [20]"),
@@ -191,8 +191,8 @@ private struct ConsoleProcess {
             ])
         if let link { Output.line("http://127.0.0.1:\(server.port)\(link.path)") }
         let starting = Task { await self.analyzers?.start() }
-        // Two batches at once: one waits for its commit while the other one works.
-        let tasks = (0..<2).map { _ in
+        // Three batches at once: while one waits for its commit, the others work.
+        let tasks = (0..<3).map { _ in
             Task {
                 while !Task.isCancelled {
                     // A database that does not answer is asked again; so is one without an open task, which also shows that it answers.

@@ -1,0 +1,55 @@
+internal import Foundation
+internal import HTTPServer
+internal import InspectCore
+
+/// How a partner is set: part of its state or policy, or a credential.
+struct PartnerRow: Sendable {
+    /// `state`, `policy` or `credential`.
+    var kind: String
+    var name: String
+    var value: String?
+    /// When a credential was last used.
+    var used: Date?
+}
+
+/// The partners of which a person may see how they are set.
+struct PartnersPage {
+    var session: ConsoleSession
+
+    var response: HTTPResponse {
+        let items = self.session.partners.map { "<li><a href='/partners/\($0)'>\($0)</a></li>\n" as Markup }
+        return ConsolePage(
+            title: "Partners", session: self.session,
+            content: [items.isEmpty ? "<p>There is no partner.</p>\n" : "<ul>\n\(items)</ul>\n"]
+        ).response()
+    }
+}
+
+/// How one partner is set. Nothing here changes that.
+struct PartnerPage {
+    var session: ConsoleSession
+    var name: String
+    var rows: [PartnerRow]
+
+    var response: HTTPResponse {
+        let settings = self.rows.filter { $0.kind != "credential" }.map { row -> Markup in
+            "<tr><th scope='row'>\(row.name)</th><td>\(row.value ?? "–")</td></tr>\n"
+        }
+        let credentials = self.rows.filter { $0.kind == "credential" }.map { row -> Markup in
+            """
+            <tr><th scope='row'>\(row.name)</th><td>\(row.value ?? "")</td>\
+            <td>\(row.used.map(ConsolePage.time) ?? "never")</td></tr>
+
+            """
+        }
+        return ConsolePage(
+            title: "Partner \(self.name)", session: self.session,
+            content: [
+                ConsolePage.table("State and policy", ["Setting", "Value"], settings, empty: "Nothing is set."),
+                ConsolePage.table(
+                    "Credentials, newest first", ["Credential", "State and scopes", "Last used"], credentials,
+                    empty: "There is no credential."),
+            ]
+        ).response()
+    }
+}

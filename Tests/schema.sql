@@ -464,7 +464,7 @@ CREATE TABLE insp.capture_session (
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
 
-CREATE FUNCTION insp.capture_check_open(s insp.capture_session) RETURNS void
+CREATE FUNCTION insp.capture_check_open(s insp.capture_session, p_grace interval DEFAULT '00:00:00'::interval) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -550,12 +550,17 @@ CREATE FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea D
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.capture_grace() RETURNS interval
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text DEFAULT 'en'::text, p_image_sha256 bytea DEFAULT NULL::bytea, OUT attempt integer, OUT advice jsonb) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS insp.capture_session
+CREATE FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea, p_grace interval DEFAULT '00:00:00'::interval) RETURNS insp.capture_session
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -959,12 +964,12 @@ CREATE FUNCTION insp.console_end() RETURNS void
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint) RETURNS void
+CREATE FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint, p_reason text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_end_sessions(person text) RETURNS integer
+CREATE FUNCTION insp.console_end_sessions(person text, reason text DEFAULT NULL::text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
@@ -1044,6 +1049,12 @@ CREATE FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, 
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) RETURNS TABLE(kind text, name text, value text, used double precision)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.console_partners(p_token_sha256 bytea, p_roles text[], p_partner text, OUT actor text, OUT partners integer[]) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1120,6 +1131,7 @@ CREATE FUNCTION insp.console_selection(p_kind text, p_partners integer[], p_filt
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
+    SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
     AS ...
@@ -1133,6 +1145,11 @@ CREATE FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.console_share(p_scanned integer, p_partners integer[]) RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[], p_issuer text DEFAULT NULL::text, p_subject text DEFAULT NULL::text) RETURNS void
@@ -1187,7 +1204,7 @@ CREATE FUNCTION insp.console_tally(p_task bigint, p_done integer, p_refusals jso
     SET lock_timeout TO '20s'
     AS ...
 
-CREATE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE(id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text, failure text)
+CREATE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE(id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text, failure text, may_stop boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2264,23 +2281,6 @@ CREATE FUNCTION insp.is_empty(p_worker bigint) RETURNS boolean
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE TABLE insp.review_wait (
-    job_id bigint NOT NULL,
-    partner_id integer NOT NULL,
-    since timestamp with time zone DEFAULT now() NOT NULL,
-    decided_by text,
-    decision text,
-    label text,
-    decided_at timestamp with time zone,
-    CONSTRAINT review_wait_check CHECK ((num_nulls(decided_by, decision, label, decided_at) = ANY (ARRAY[0, 4]))),
-    CONSTRAINT review_wait_decision_check CHECK ((decision = ANY (ARRAY['PASSED'::text, 'WARNING'::text, 'REJECTED'::text])))
-)
-WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
-
-CREATE FUNCTION insp.is_free(w insp.review_wait, p_actor text) RETURNS boolean
-    LANGUAGE sql STABLE
-    AS ...
-
 CREATE FUNCTION insp.is_length(p_interval interval) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2334,7 +2334,7 @@ CREATE FUNCTION insp.is_revoked_in(p_endpoint bigint, p_region smallint) RETURNS
     AS ...
 
 CREATE FUNCTION insp.is_same_person(p_one text, p_other text) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -4855,6 +4855,19 @@ CREATE TABLE insp.retention_horizon (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE insp.review_wait (
+    job_id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    decided_by text,
+    decision text,
+    label text,
+    decided_at timestamp with time zone,
+    CONSTRAINT review_wait_check CHECK ((num_nulls(decided_by, decision, label, decided_at) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT review_wait_decision_check CHECK ((decision = ANY (ARRAY['PASSED'::text, 'WARNING'::text, 'REJECTED'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
+
 CREATE SEQUENCE insp.scanned
     START WITH 0
     INCREMENT BY 1
@@ -6236,7 +6249,7 @@ GRANT SELECT(challenges) ON TABLE insp.capture_session TO insp_operator;
 GRANT SELECT(challenges) ON TABLE insp.capture_session TO insp_auditor;
 GRANT SELECT(job_id) ON TABLE insp.capture_session TO insp_operator;
 GRANT SELECT(job_id) ON TABLE insp.capture_session TO insp_auditor;
-REVOKE ALL ON FUNCTION insp.capture_check_open(s insp.capture_session) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.capture_check_open(s insp.capture_session, p_grace interval) FROM PUBLIC;
 GRANT SELECT ON TABLE insp.partner TO insp_operator;
 GRANT SELECT ON TABLE insp.partner TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.capture_consent(p insp.partner, p_at timestamp with time zone) FROM PUBLIC;
@@ -6244,9 +6257,10 @@ REVOKE ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 
 GRANT ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, p_idempotency bytea, p_digest bytea, OUT token text, OUT expires_at text, OUT id uuid, OUT repeated boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_grace() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, p_image_sha256 bytea, OUT attempt integer, OUT advice jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, p_image_sha256 bytea, OUT attempt integer, OUT advice jsonb) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea, p_grace interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text, p_purposes text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text, p_purposes text[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.capture_parts(p_workflow text, p_format text, p_challenge text) FROM PUBLIC;
@@ -6352,10 +6366,10 @@ REVOKE ALL ON FUNCTION insp.console_decryption_keys(p_token_sha256 bytea) FROM P
 GRANT ALL ON FUNCTION insp.console_decryption_keys(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_drop_batches(p_task bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_end() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_end_sessions(person text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_end_sessions(person text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint, p_reason text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_end_sessions(person text, reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_end_sessions(person text, reason text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.console_endpoints(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_endpoints(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_explain(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
@@ -6376,6 +6390,8 @@ REVOKE ALL ON FUNCTION insp.console_one(p_action text, p_target bigint, p_reason
 REVOKE ALL ON FUNCTION insp.console_overseer(p_token_sha256 bytea, p_roles text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_partners(p_token_sha256 bytea, p_roles text[], p_partner text, OUT actor text, OUT partners integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text) TO insp_console;
@@ -6403,6 +6419,7 @@ REVOKE ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use bo
 GRANT ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean, OUT name text, OUT roles text[], OUT partners text[], OUT all_roles text[]) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text, p_was jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text, p_was jsonb) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_share(p_scanned integer, p_partners integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[], p_issuer text, p_subject text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[], p_issuer text, p_subject text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) FROM PUBLIC;
@@ -6731,9 +6748,6 @@ REVOKE ALL ON FUNCTION insp.in_words(p_time interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_empty(p_worker bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_empty(p_worker bigint) TO insp_worker;
-GRANT SELECT ON TABLE insp.review_wait TO insp_operator;
-GRANT SELECT ON TABLE insp.review_wait TO insp_auditor;
-REVOKE ALL ON FUNCTION insp.is_free(w insp.review_wait, p_actor text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_length(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_listed_host(p_url text, p_hosts text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
@@ -7323,6 +7337,8 @@ GRANT SELECT ON TABLE insp.retention_cursor TO insp_operator;
 GRANT SELECT ON TABLE insp.retention_cursor TO insp_auditor;
 GRANT SELECT ON TABLE insp.retention_horizon TO insp_operator;
 GRANT SELECT ON TABLE insp.retention_horizon TO insp_auditor;
+GRANT SELECT ON TABLE insp.review_wait TO insp_operator;
+GRANT SELECT ON TABLE insp.review_wait TO insp_auditor;
 GRANT SELECT ON TABLE insp.scope TO insp_operator;
 GRANT SELECT ON TABLE insp.scope TO insp_auditor;
 GRANT SELECT(id) ON TABLE insp.secret TO insp_operator;

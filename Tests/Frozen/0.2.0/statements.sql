@@ -140,9 +140,9 @@ FROM insp.console_cases($1, $2, $3, $4, $5, $6);
 
 -- Console, the queue
 -- takes: bytea
--- gives: id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text, failure text
+-- gives: id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text, failure text, may_stop boolean
 SELECT id, who, kind, action, partner, filter, reason, began, total, done, refused, refusals, ended, ended_by,
-    failure
+    failure, may_stop
 FROM insp.console_tasks($1);
 
 -- Console, the queue
@@ -166,9 +166,9 @@ SELECT insp.console_begin_task($1, $2, $3, $4::jsonb, $5, $6);
 SELECT insp.console_decide($1, $2, $3, $4, $5);
 
 -- Console, the queue
--- takes: bytea, bigint
+-- takes: bytea, bigint, text
 -- gives: console_end_person void
-SELECT insp.console_end_person($1, $2);
+SELECT insp.console_end_person($1, $2, $3);
 
 -- Console, the queue
 -- takes: bytea, text, text
@@ -245,6 +245,11 @@ SELECT key_store, wrapping_key, former_key, changed, keys, keys_oldest, persons,
 -- takes: bytea
 -- gives: kid text, workers bigint, is_listed boolean
 SELECT kid, workers, is_listed FROM insp.console_decryption_keys($1);
+
+-- Console, the queue
+-- takes: bytea, text
+-- gives: kind text, name text, value text, used double precision
+SELECT kind, name, value, used FROM insp.console_partner($1, $2);
 
 -- Console, the queue
 -- takes: bytea, boolean

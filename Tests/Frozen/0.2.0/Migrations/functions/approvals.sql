@@ -111,15 +111,17 @@ $$;
 COMMENT ON FUNCTION insp.approval_call(text, jsonb) IS 'The statement that a proposal stands for; refuses arguments that the function does not have';
 
 CREATE OR REPLACE FUNCTION insp.is_same_person(p_one text, p_other text) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- Of two at the console, one name is one issuer and subject (insp.console_person). A login has no subject: there names count, and
-    -- the name at the console may be the login's with a domain, and with a number.
-    SELECT lower(p_one) = lower(p_other) OR (p_one LIKE 'console:%') <> (p_other LIKE 'console:%')
-        AND split_part(regexp_replace(lower(replace(p_one, 'console:', '')), '~[0-9]+$', ''), '@', 1)
-            = split_part(regexp_replace(lower(replace(p_other, 'console:', '')), '~[0-9]+$', ''), '@', 1)
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Of two at the console, one name is one issuer and subject (insp.console_person), and one issuer has one subject for a person.
+    -- Another issuer, a link and a login say nothing of that subject: there names count, which may have a domain, and a number here.
+    SELECT lower(p_one) = lower(p_other) OR (p_one LIKE 'console:%' OR p_other LIKE 'console:%')
+        AND split_part(regexp_replace(lower(replace(p_one, 'console:', '')), '(~[0-9]+)+$', ''), '@', 1)
+            = split_part(regexp_replace(lower(replace(p_other, 'console:', '')), '(~[0-9]+)+$', ''), '@', 1)
+        AND NOT EXISTS (SELECT FROM insp.console_person x JOIN insp.console_person y ON y.issuer = x.issuer
+            WHERE x.issuer <> 'link' AND lower(x.actor) = lower(p_one) AND lower(y.actor) = lower(p_other))
 $$;
 COMMENT ON FUNCTION insp.is_same_person(text, text) IS
-    'Whether two names in the record (a login, or console: and the name of who is signed in) may be one person''s: at the console by the provider''s issuer and subject, otherwise by the names, in doubt yes';
+    'Whether two names in the record (a login, or console: and the name of who is signed in) may be one person''s: of one provider by its subject, otherwise by the names, in doubt yes';
 
 CREATE OR REPLACE FUNCTION insp.is_proposer(p insp.proposal) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

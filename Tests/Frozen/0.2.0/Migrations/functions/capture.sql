@@ -2,37 +2,39 @@
 -- nothing more. The gateway passes digests of the link's token and of the browser's cookie.
 -- After: capture_links, challenges, contract, gateway, gateway_jobs, requests, results
 
-CREATE OR REPLACE FUNCTION insp.capture_check_open(s insp.capture_session) RETURNS void
+CREATE OR REPLACE FUNCTION insp.capture_check_open(s insp.capture_session, p_grace interval DEFAULT '0') RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     IF s.id IS NULL THEN
         PERFORM insp.refuse('LINK_UNKNOWN');
-    ELSIF s.job_id IS NULL AND (s.expires_at <= clock_timestamp() OR s.request IS NULL) THEN
+    ELSIF s.job_id IS NULL AND (s.expires_at + p_grace <= clock_timestamp() OR s.request IS NULL) THEN
         PERFORM insp.refuse('LINK_ENDED');
     ELSIF NOT EXISTS (SELECT FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id
         WHERE c.id = s.credential_id AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > now()) AND p.enabled) THEN
-        -- Whoever took the credential away, or disabled the partner, ended its links.
+        -- Revoking the credential, or disabling the partner, ends its links.
         PERFORM insp.refuse('LINK_ENDED');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.capture_check_open(insp.capture_session) IS 'Refuses a link that does not exist, has expired, or ended with its credential';
+COMMENT ON FUNCTION insp.capture_check_open(insp.capture_session, interval) IS
+    'Refuses a link that does not exist, has expired for longer than p_grace, or ended with its credential';
 
-CREATE OR REPLACE FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS insp.capture_session
+CREATE OR REPLACE FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea, p_grace interval DEFAULT '0')
+RETURNS insp.capture_session
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     s insp.capture_session;
 BEGIN
     SELECT * INTO s FROM insp.capture_session x WHERE x.token_sha256 = p_token_sha256 FOR NO KEY UPDATE;
-    PERFORM insp.capture_check_open(s);
+    PERFORM insp.capture_check_open(s, p_grace);
     IF (s.browser_sha256 = p_browser_sha256) IS NOT TRUE THEN
         PERFORM insp.refuse('LINK_TAKEN', CASE WHEN s.browser_sha256 IS NULL THEN 'nobody has begun' END);
     END IF;
     RETURN s;
 END
 $$;
-COMMENT ON FUNCTION insp.capture_lock(bytea, bytea) IS
-    'The session of a link that the browser with this cookie has begun, locked: what happens in it happens one after the other';
+COMMENT ON FUNCTION insp.capture_lock(bytea, bytea, interval) IS
+    'The session of a link that the browser with this cookie has begun, locked: what happens in it happens one after the other. p_grace: how long after its time it is still taken';
 
 CREATE OR REPLACE FUNCTION insp.capture_find(
     p_token_sha256 bytea, p_browser_sha256 bytea DEFAULT NULL,
@@ -132,7 +134,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     -- After that the person goes on with what there is.
     most constant integer := 3;
-    -- A lost answer costs no try; whoever sends one image for ever, gets no more.
+    -- A lost answer costs no try; a browser that sends one image for ever gets no more.
     most_repeats constant integer := 9;
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
     mark constant bytea := sha256(convert_to(s.id::text || p_kind, 'UTF8') || p_image_sha256);
@@ -177,11 +179,12 @@ BEGIN
     ELSIF s.challenges >= most THEN
         PERFORM insp.refuse('CHALLENGE_INVALID', format('the link had %s', most));
     END IF;
-    -- The frames and the photos go over a phone's slow line, in one request.
+    -- The frames and the photos go over a phone's slow line, in one request, which may take minutes to arrive. To judge by when its
+    -- head arrived would give whoever forges frames the same time, as the body may follow as slowly.
     -- Phones in dim light take ten frames a second, and each colour needs some.
     made := insp.challenge_issue((SELECT p.name FROM insp.partner p WHERE p.id = s.partner_id), method => s.challenge,
-        colour_ms => 500, lifetime => interval '2 minutes');
-    -- One at a time: whoever had several could answer the one that suits a recording.
+        colour_ms => 500, lifetime => interval '5 minutes');
+    -- One at a time: a browser that had several could answer the one that suits a recording.
     UPDATE insp.challenge c SET expires_at = clock_timestamp() WHERE c.id = s.challenge_id AND c.consumed_at IS NULL;
     UPDATE insp.challenge c SET capture_id = s.id WHERE c.id = (made ->> 'id')::uuid;
     UPDATE insp.capture_session x SET challenges = x.challenges + 1, challenge_id = (made ->> 'id')::uuid WHERE x.id = s.id;
@@ -230,12 +233,19 @@ $$;
 COMMENT ON FUNCTION insp.capture_payload(insp.capture_session, jsonb, text[]) IS
     'The payload of a link''s job, if it is that of the session with a consent, its last challenge and the parts that it asks for; who goes on without the person''s parts has a review, and must be allowed to';
 
+CREATE OR REPLACE FUNCTION insp.capture_grace() RETURNS interval
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- The gateway looks the link up when a request's head arrives, and its body may take five minutes.
+    SELECT interval '6 minutes'
+$$;
+COMMENT ON FUNCTION insp.capture_grace() IS 'How long after a link''s time what was begun before is still accepted';
+
 CREATE OR REPLACE FUNCTION insp.capture_try(
     p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
+    s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256, insp.capture_grace());
 BEGIN
     IF s.job_id IS NULL THEN
         PERFORM set_config('insp.capture', s.id::text, true);
@@ -256,8 +266,10 @@ CREATE OR REPLACE FUNCTION insp.capture_submit(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
+    s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256, insp.capture_grace());
     payload jsonb;
+    -- insp.capture_payload refuses the others.
+    declined constant text[] := ARRAY(SELECT k FROM unnest(s.parts) k WHERE k IN ('FACE', 'FRAMES') AND k <> ALL (p_kinds));
 BEGIN
     IF s.job_id IS NOT NULL THEN
         -- The answer was lost, and the page sent everything again.
@@ -279,6 +291,9 @@ BEGIN
     UPDATE insp.challenge c SET capture_id = NULL WHERE c.id = s.challenge_id AND payload ? 'challenge';
     id := insp.enqueue_parts(payload, p_kinds, p_contents, p_sealed, p_request_hmac, p_locations, p_digests, p_sizes);
     PERFORM set_config('insp.capture', '', true);
+    -- No payload can say it: a reviewer relies on it. No worker has seen the job yet.
+    UPDATE insp.job j SET request = j.request || jsonb_build_object('declined', declined)
+    WHERE j.public_id = capture_submit.id AND declined <> '{}';
     repeated := false;
     UPDATE insp.capture_session x SET job_id = capture_submit.id, submitted_at = clock_timestamp(), request = NULL, consent = NULL
     WHERE x.id = s.id;
@@ -286,7 +301,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_submit(bytea, bytea, jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) IS
-    'Accepts the job of a link, once: insp.enqueue_parts for the session''s partner. The same again returns the job that was accepted';
+    'Accepts the job of a link, once: insp.enqueue_parts for the session''s partner. Its request says which parts of the person were declined. The same again returns the job that was accepted';
 GRANT EXECUTE ON FUNCTION insp.capture_submit(bytea, bytea, jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_result(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS text

@@ -91,14 +91,18 @@ $$;
 COMMENT ON FUNCTION insp.console_sign_out(bytea) IS 'Ends a session, and releases the person''s cases with the last one. Recorded';
 GRANT EXECUTE ON FUNCTION insp.console_sign_out(bytea) TO insp_console;
 
-CREATE OR REPLACE FUNCTION insp.console_end_sessions(person text) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.console_end_sessions(person text, reason text DEFAULT NULL) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
 DECLARE
     who text;
     ended integer;
     released integer;
+    stopped integer := 0;
+    t insp.console_task;
 BEGIN
+    PERFORM insp.require(coalesce(length(btrim(console_end_sessions.reason)) BETWEEN 1 AND 200, true), 'reason',
+        'Give a reason of at most 200 characters.');
     SELECT p.actor INTO who FROM insp.console_person p
     WHERE lower(p.actor) = lower('console:' || regexp_replace(console_end_sessions.person, '^console:', ''));
     PERFORM insp.require(who IS NOT NULL, 'person', 'insp.console_person lists who has signed in, by their names in the record.');
@@ -106,17 +110,24 @@ BEGIN
     GET DIAGNOSTICS ended = ROW_COUNT;
     DELETE FROM insp.case_lease l WHERE l.actor = who;
     GET DIAGNOSTICS released = ROW_COUNT;
-    PERFORM insp.record('console_end_sessions', 'console',
-        jsonb_build_object('person', substr(who, 9), 'sessions', ended, 'cases', released));
+    -- As insp.console_stop_task does: what the person began goes on no further.
+    FOR t IN UPDATE insp.console_task x SET ended_at = clock_timestamp(), ended_by = insp.actor()
+            WHERE x.actor = who AND x.ended_at IS NULL RETURNING x.* LOOP
+        PERFORM insp.console_drop_batches(t.id);
+        PERFORM insp.record('console_stop_task', 'task ' || t.id, jsonb_build_object('done', t.done, 'refused', t.refusals));
+        stopped := stopped + 1;
+    END LOOP;
+    PERFORM insp.record('console_end_sessions', 'console', jsonb_build_object('person', substr(who, 9), 'sessions', ended,
+        'cases', released, 'tasks', stopped, 'reason', btrim(console_end_sessions.reason)));
     RETURN ended;
 EXCEPTION WHEN lock_not_available THEN
     PERFORM insp.refuse('ROW_LOCKED');
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.console_end_sessions(text) IS
-    'Ends all sessions of a person at the console, such as ann, and releases the person''s cases; returns how many sessions. Who must not come back is first disabled at the provider. Recorded';
-GRANT EXECUTE ON FUNCTION insp.console_end_sessions(text) TO insp_operator;
+COMMENT ON FUNCTION insp.console_end_sessions(text, text) IS
+    'Ends all sessions of a person at the console, such as ann, releases the person''s cases and stops the person''s tasks; returns how many sessions. To keep someone out, first disable them at the provider. Recorded with the reason';
+GRANT EXECUTE ON FUNCTION insp.console_end_sessions(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.console_who(
     p_token_sha256 bytea, p_roles text[], OUT actor text, OUT partners integer[], OUT is_all boolean

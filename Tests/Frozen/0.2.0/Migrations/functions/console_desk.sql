@@ -103,11 +103,19 @@ BEGIN
     SELECT p.n, CASE p.subject WHEN 'queue' THEN (extract(epoch FROM clock_timestamp())::bigint / 5)::text
         ELSE coalesce((SELECT max(s.at) FROM insp.queue_sample s)::text, '') END
     FROM pages p WHERE p.subject IN ('queue', 'plots')
-        AND EXISTS (SELECT FROM rights r WHERE r.session_id = p.session AND r.role IN ('operator', 'auditor'));
+        AND EXISTS (SELECT FROM rights r WHERE r.session_id = p.session AND r.role IN ('operator', 'auditor'))
+    UNION ALL
+    -- Those of insp.console_tasks; an open one counts on.
+    SELECT x.n, (SELECT concat(md5(coalesce(jsonb_agg(jsonb_build_array(y.id, y.ended_at) ORDER BY y.id)::text, '')),
+                CASE WHEN bool_or(y.ended_at IS NULL) THEN extract(epoch FROM clock_timestamp())::bigint / 5 END)
+            FROM (SELECT t.id, t.ended_at FROM insp.console_task t WHERE x.is_all OR t.partners <@ x.partners ORDER BY t.id DESC LIMIT 20) y)
+    FROM (SELECT p.n, bool_or(r.partner_id IS NULL) AS is_all, array_agg(r.partner_id) AS partners
+        FROM pages p JOIN rights r ON r.session_id = p.session AND r.role IN ('operator', 'auditor')
+        WHERE p.subject = 'tasks' GROUP BY p.n) x;
 END
 $$;
 COMMENT ON FUNCTION insp.console_pulse(bytea[], text[]) IS
-    'Stamps for the pages that a console has open, each of a session: they change when one of the oldest 200 cases of a partner of the person''s (cases; of all partners together, the oldest 1,000), the queue (every 5 s), its plots or a case (its id) changes, and say nothing else. No row for a page: the session has ended, or the person may not see that. One call serves all pages';
+    'Stamps for the pages that a console has open, each of a session: they change when one of the oldest 200 cases of a partner of the person''s (cases; of all partners together, the oldest 1,000), the queue (every 5 s), its plots, a task (tasks; while one is open, every 5 s) or a case (its id) changes, and say nothing else. No row for a page: the session has ended, or the person may not see that. One call serves all pages';
 GRANT EXECUTE ON FUNCTION insp.console_pulse(bytea[], text[]) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL) RETURNS TABLE (

@@ -19,6 +19,13 @@ $$;
 COMMENT ON FUNCTION insp.console_sought(integer[], boolean, text) IS
     'Those of a person''s partners that a filter leaves; null: every partner''s';
 
+CREATE OR REPLACE FUNCTION insp.console_share(p_scanned integer, p_partners integer[]) RETURNS integer
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT greatest(100, p_scanned / greatest(1, coalesce(cardinality(p_partners), 1)))
+$$;
+COMMENT ON FUNCTION insp.console_share(integer, integer[]) IS
+    'How many of a number of cases that one call reads may be of one partner: an equal share, and at least 100';
+
 CREATE OR REPLACE FUNCTION insp.console_cases(
     p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL, p_minutes integer DEFAULT 0,
     p_after_since bigint DEFAULT NULL, p_after uuid DEFAULT NULL, p_limit integer DEFAULT 50
@@ -32,8 +39,9 @@ DECLARE
     one record;
     -- Partners whose cases are sought, each by the index; null: everybody's.
     sought integer[];
-    -- Cases that one call looks at, whatever the filters leave of them.
+    -- Cases that one call looks at, whatever the filters leave of them, and how many of them may be of one partner.
     scanned constant integer := 500;
+    share integer := 500;
     seen integer := 0;
     listed integer := 0;
     from_since timestamptz := '-infinity'::timestamptz;
@@ -52,17 +60,19 @@ BEGIN
         PERFORM insp.require(from_job IS NOT NULL AND from_since IS NOT NULL, 'after', 'Begin again without after.');
     END IF;
     sought := insp.console_sought(w.partners, w.is_all, p_partner);
+    share := insp.console_share(scanned, sought);
     FOR one IN
-        SELECT j.public_id, a.name, j.workflow, a.second_review, j.expires_at, x.since, s.summary, l.actor, l.until, x.decided_by
+        SELECT j.public_id, a.name, j.workflow, a.second_review, j.expires_at, x.since, s.summary, l.actor, l.until, x.decided_by, x.place
         FROM (
-                (SELECT r.job_id, r.since, r.decided_by FROM insp.review_wait r WHERE sought IS NULL
+                (SELECT r.job_id, r.since, r.decided_by, 0::bigint AS place FROM insp.review_wait r WHERE sought IS NULL
                     AND (r.since, r.job_id) > (from_since, from_job) AND r.since <= now() - p_minutes * interval '1 minute'
                 ORDER BY r.since, r.job_id LIMIT scanned + 1)
                 UNION ALL
-                (SELECT o.* FROM unnest(sought) u (partner) CROSS JOIN LATERAL (
+                (SELECT o.job_id, o.since, o.decided_by, row_number() OVER (PARTITION BY u.partner ORDER BY o.since, o.job_id)
+                FROM unnest(sought) u (partner) CROSS JOIN LATERAL (
                     SELECT r.job_id, r.since, r.decided_by FROM insp.review_wait r WHERE r.partner_id = u.partner
                         AND (r.since, r.job_id) > (from_since, from_job) AND r.since <= now() - p_minutes * interval '1 minute'
-                    ORDER BY r.since, r.job_id LIMIT scanned + 1) o)
+                    ORDER BY r.since, r.job_id LIMIT share + 1) o)
                 ORDER BY since, job_id LIMIT scanned + 1) x
             JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.status = 64
             JOIN insp.partner a ON a.id = j.partner_id
@@ -70,7 +80,8 @@ BEGIN
             LEFT JOIN insp.case_lease l ON l.job_id = j.id AND l.until > now()
         ORDER BY x.since, x.job_id
     LOOP
-        IF listed = p_limit OR seen = scanned THEN
+        -- Behind a partner's last one that was read, older ones of that partner may be missing.
+        IF listed = p_limit OR seen = scanned OR one.place > share THEN
             -- There may be more, after the last one that was looked at.
             id := last_id;
             since := last_since;
@@ -102,18 +113,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) IS
-    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. first_by: who decided it first, where a second person must confirm. may_take: nobody else has it, and no second person must confirm what the caller decided. A last row without a partner is the one after which to continue: each call looks at 500 cases at most';
+    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. first_by: who decided it first, where a second person must confirm. may_take: nobody else has it, and no second person must confirm what the caller decided. A last row without a partner is the one after which to continue: each call looks at 500 cases at most, of several partners together';
 GRANT EXECUTE ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) TO insp_console;
-
-CREATE OR REPLACE FUNCTION insp.is_free(w insp.review_wait, p_actor text) RETURNS boolean
--- Without settings, so that it becomes a part of the caller's statement.
-LANGUAGE sql STABLE AS $$
-    SELECT NOT EXISTS (SELECT FROM insp.case_lease l WHERE l.job_id = w.job_id AND l.until > now() AND l.actor <> p_actor)
-        AND NOT (w.decided_by IS NOT NULL AND insp.is_same_person(w.decided_by, p_actor)
-            AND (SELECT p.second_review FROM insp.partner p WHERE p.id = w.partner_id))
-$$;
-COMMENT ON FUNCTION insp.is_free(insp.review_wait, text) IS
-    'Whether a person may take a case: nobody else has it, and no second person must confirm what this one decided';
 
 CREATE OR REPLACE FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -122,29 +123,50 @@ DECLARE
     w record;
     one record;
     sought integer[];
+    -- Partners whose cases two people decide.
+    doubled integer[];
     -- Cases that one call looks at, of those that the person may take. Without a reason, the first one will do: others are for
     -- those that somebody takes at this moment.
     scanned constant integer := CASE WHEN p_reason IS NULL THEN 100 ELSE 5000 END;
+    share integer;
+    wanted constant jsonb := jsonb_build_object('labels', jsonb_build_array(jsonb_build_object('label', p_reason)));
+    -- Rows that one call reads to find those, of one partner.
+    depth integer;
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
     sought := insp.console_sought(w.partners, w.is_all, p_partner);
+    doubled := ARRAY(SELECT p.id FROM insp.partner p WHERE p.second_review);
+    share := insp.console_share(scanned, sought);
+    depth := insp.console_share(20000, sought);
+    -- Two names at the console are one person's only if they are equal (insp.console_person), which is cheap to tell; only for those of
+    -- logins is insp.is_same_person asked. Both conditions stand here twice: a function would be called for each row.
     FOR one IN
-        SELECT j.public_id, s.summary
-        FROM (
-                (SELECT r.job_id, r.since FROM insp.review_wait r WHERE sought IS NULL AND insp.is_free(r, w.actor)
-                ORDER BY r.since, r.job_id LIMIT scanned)
+        -- First the reasons (as insp.case_reasons, which would be called for each row), and then only the jobs of what they leave.
+        SELECT j.public_id, y.summary
+        FROM (SELECT x.job_id, x.since, s.summary
+            FROM (
+                (SELECT r.job_id, r.since
+                FROM (SELECT * FROM insp.review_wait y WHERE sought IS NULL ORDER BY y.since, y.job_id LIMIT depth) r
+                WHERE NOT EXISTS (SELECT FROM insp.case_lease l WHERE l.job_id = r.job_id AND l.until > now() AND l.actor <> w.actor)
+                    AND (r.decided_by IS NULL OR r.partner_id <> ALL (doubled) OR r.decided_by <> w.actor
+                        AND (r.decided_by LIKE 'console:%' OR NOT insp.is_same_person(r.decided_by, w.actor)))
+                ORDER BY r.since, r.job_id LIMIT share)
                 UNION ALL
                 (SELECT o.* FROM unnest(sought) u (partner) CROSS JOIN LATERAL (
-                    SELECT r.job_id, r.since FROM insp.review_wait r WHERE r.partner_id = u.partner AND insp.is_free(r, w.actor)
-                    ORDER BY r.since, r.job_id LIMIT scanned) o)
+                    SELECT r.job_id, r.since
+                    FROM (SELECT * FROM insp.review_wait y WHERE y.partner_id = u.partner ORDER BY y.since, y.job_id LIMIT depth) r
+                    WHERE NOT EXISTS (SELECT FROM insp.case_lease l WHERE l.job_id = r.job_id AND l.until > now() AND l.actor <> w.actor)
+                        AND (r.decided_by IS NULL OR r.partner_id <> ALL (doubled) OR r.decided_by <> w.actor
+                            AND (r.decided_by LIKE 'console:%' OR NOT insp.is_same_person(r.decided_by, w.actor)))
+                    ORDER BY r.since, r.job_id LIMIT share) o)
                 ORDER BY since, job_id LIMIT scanned) x
-            JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.status = 64
-            JOIN insp.step s ON s.job_id = j.id AND s.status = 64
-        ORDER BY x.since, x.job_id
+                JOIN insp.step s ON s.job_id = ANY (ARRAY[x.job_id]) AND s.status = 64
+            WHERE p_reason IS NULL OR s.summary @> wanted OFFSET 0) y
+            JOIN insp.job j ON j.id = ANY (ARRAY[y.job_id]) AND j.status = 64
+        ORDER BY y.since, y.job_id
     LOOP
         -- Only a cancellation ends a job whose decision is missing.
-        CONTINUE WHEN one.summary #>> '{decision,type}' IS NULL
-            OR (p_reason IS NOT NULL AND p_reason <> ALL (insp.case_reasons(one.summary)));
+        CONTINUE WHEN one.summary #>> '{decision,type}' IS NULL;
         BEGIN
             PERFORM insp.console_take(p_token_sha256, one.public_id);
             RETURN one.public_id;
@@ -156,5 +178,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_next(bytea, text, text) IS
-    'Takes the oldest case of a reviewer''s partners that the person may take, of a partner, with a reason: its id; null: there is none among the oldest 100, with a reason 5000, that the person may take. Recorded';
+    'Takes the oldest case of a reviewer''s partners that the person may take, of a partner, with a reason: its id; null: there is none among the oldest 100, with a reason 5000, that the person may take and that are among the oldest 20,000; of several partners, each has an equal share of these numbers, and at least 100. Recorded';
 GRANT EXECUTE ON FUNCTION insp.console_next(bytea, text, text) TO insp_console;

@@ -22,7 +22,7 @@ DECLARE
 BEGIN
     SELECT insp.console_job(p_token_sha256, ARRAY['operator', 'auditor'], p_id) AS job,
         insp.console_actor(p_token_sha256) AS actor INTO c;
-    RETURN QUERY SELECT * FROM (
+    RETURN QUERY SELECT y.* FROM (SELECT x.* FROM (
         SELECT extract(epoch FROM (c.job).created_at)::double precision AS at, 'accepted'::text, NULL::text, NULL::text
         UNION ALL
         SELECT extract(epoch FROM s.stored_at)::double precision, 'stage ' || insp.stage_name(s.status), NULL::text, NULL::text
@@ -42,10 +42,11 @@ BEGIN
         UNION ALL
         SELECT extract(epoch FROM r.at)::double precision, r.action, r.actor, 'for ' || r.purpose
         FROM insp.record r WHERE r.chain = 'access' AND r.seq IS NULL AND r.subject = p_id::text) x
-    ORDER BY 1 LIMIT 1000;
+        ORDER BY x.at DESC LIMIT 1001) y
+    ORDER BY y.at;
 END
 $$;
-COMMENT ON FUNCTION insp.console_timeline(bytea, uuid) IS 'What happened to a job of an operator''s or auditor''s partners and who looked at it, oldest first, without words of reviewers';
+COMMENT ON FUNCTION insp.console_timeline(bytea, uuid) IS 'What happened to a job of an operator''s or auditor''s partners and who looked at it, oldest first, without words of reviewers: the newest 1,000, and one more if there are older ones';
 GRANT EXECUTE ON FUNCTION insp.console_timeline(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_queue(p_token_sha256 bytea) RETURNS TABLE (

@@ -225,13 +225,14 @@ COMMENT ON FUNCTION insp.console_people(bytea) IS
     'Up to 200 persons who are signed in, with their roles, sessions and cases, for operators and auditors of every partner';
 GRANT EXECUTE ON FUNCTION insp.console_people(bytea) TO insp_console;
 
-CREATE OR REPLACE FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint) RETURNS void
+CREATE OR REPLACE FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint, p_reason text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     PERFORM insp.console_begin(insp.console_overseer(p_token_sha256, ARRAY['operator']));
-    PERFORM insp.console_end_sessions((SELECT p.actor FROM insp.console_person p WHERE p.id = p_person));
+    PERFORM insp.require(p_reason IS NOT NULL, 'reason', 'Give a reason of at most 200 characters.');
+    PERFORM insp.console_end_sessions((SELECT p.actor FROM insp.console_person p WHERE p.id = p_person), p_reason);
     PERFORM insp.console_end();
 END
 $$;
-COMMENT ON FUNCTION insp.console_end_person(bytea, bigint) IS 'insp.console_end_sessions for an operator of every partner';
-GRANT EXECUTE ON FUNCTION insp.console_end_person(bytea, bigint) TO insp_console;
+COMMENT ON FUNCTION insp.console_end_person(bytea, bigint, text) IS 'insp.console_end_sessions for an operator of every partner';
+GRANT EXECUTE ON FUNCTION insp.console_end_person(bytea, bigint, text) TO insp_console;

@@ -54,7 +54,7 @@ CREATE OR REPLACE FUNCTION insp.console_selection(
     p_kind text, p_partners integer[], p_filter jsonb, p_before timestamptz, p_limit integer
 ) RETURNS TABLE (target bigint, queue integer, place bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     queues integer[];
@@ -75,18 +75,22 @@ BEGIN
         WHERE d.resolved_at IS NULL AND d.died_at <= p_before ORDER BY d.job_id LIMIT p_limit;
     ELSIF p_kind = 'jobs' THEN
         queues := ARRAY(SELECT q.id FROM insp.queue q WHERE (p_partners IS NULL OR q.partner_id = ANY (p_partners))
-            AND (p_filter ->> 'lane' IS NULL OR q.lane = insp.lane_number(p_filter ->> 'lane')));
+            AND (p_filter ->> 'lane' IS NULL OR q.lane = insp.lane_number(p_filter ->> 'lane')) ORDER BY q.id);
         -- Without a state: those that have not begun.
-        RETURN QUERY SELECT x.job_id, x.queue, x.seq FROM (
-            SELECT r.job_id, r.queue, r.seq FROM insp.ready r
-            WHERE r.queue = ANY (queues) AND coalesce(p_filter ->> 'state', 'waiting') = 'waiting'
-            UNION ALL
-            SELECT d.job_id, NULL, d.job_id FROM insp.delayed d
-            WHERE d.queue = ANY (queues) AND coalesce(p_filter ->> 'state', 'delayed') = 'delayed'
-            UNION ALL
-            SELECT l.job_id, NULL, l.job_id FROM insp.lease l WHERE l.queue = ANY (queues) AND p_filter ->> 'state' = 'running') x
-            JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.created_at <= p_before AND j.status < 128
-        ORDER BY x.queue, x.seq LIMIT p_limit;
+        -- Read in that order until p_limit are found: neither a long queue nor many queues are read, or sorted, beyond it.
+        RETURN QUERY SELECT y.job_id, y.queue, y.seq FROM (
+            SELECT x.job_id, x.queue, x.seq FROM (
+                SELECT r.job_id, r.queue, r.seq FROM unnest(queues) u (id) CROSS JOIN LATERAL (
+                    SELECT z.job_id, z.queue, z.seq FROM insp.ready z
+                    WHERE z.queue = u.id AND coalesce(p_filter ->> 'state', 'waiting') = 'waiting' ORDER BY z.seq LIMIT p_limit) r
+                UNION ALL
+                SELECT d.job_id, NULL, d.job_id FROM insp.delayed d
+                WHERE d.queue = ANY (queues) AND coalesce(p_filter ->> 'state', 'delayed') = 'delayed'
+                UNION ALL
+                SELECT l.job_id, NULL, l.job_id FROM insp.lease l WHERE l.queue = ANY (queues) AND p_filter ->> 'state' = 'running') x
+                JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.created_at <= p_before AND j.status < 128
+            LIMIT p_limit) y
+        ORDER BY y.queue, y.seq;
     ELSIF p_kind = 'callbacks' THEN
         RETURN QUERY SELECT w.callback_id, NULL::integer, w.callback_id
         FROM insp.endpoint e JOIN insp.callback_waiting w ON w.endpoint_id = e.id AND w.state = 'dead' AND w.state <> 'pending'
@@ -135,7 +139,7 @@ BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator'], f ->> 'partner');
     PERFORM insp.console_count_once(s.actor, false);
     SELECT count(*), (array_agg(x.target))[:20] INTO total, sample
-    FROM insp.console_selection(p_kind, s.partners, f, edge, 1000000) x;
+    FROM insp.console_selection(p_kind, s.partners, f, edge, CASE p_kind WHEN 'jobs' THEN 10001 ELSE 1000000 END) x;
     before := (extract(epoch FROM edge) * 1000000)::bigint;
     SELECT array_agg(y.id ORDER BY y.n), array_agg(y.partner ORDER BY y.n), array_agg(y.what ORDER BY y.n)
     INTO ids, partners, what FROM (
@@ -151,7 +155,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_preview(bytea, text, jsonb) IS
-    'How many a selection of an operator has (counted up to a million), the time of counting (microseconds since 1970) for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
+    'How many a selection of an operator has (counted up to a million; of jobs up to 10,001: more than 10,000), the time of counting (microseconds since 1970) for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
 GRANT EXECUTE ON FUNCTION insp.console_preview(bytea, text, jsonb) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_begin_task(
@@ -207,24 +211,30 @@ GRANT EXECUTE ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigi
 
 CREATE OR REPLACE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE (
     id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer,
-    done integer, refused integer, refusals text, ended double precision, ended_by text, failure text)
+    done integer, refused integer, refusals text, ended double precision, ended_by text, failure text, may_stop boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     w record;
+    -- Whose tasks the person may stop, as in insp.console_stop_task; null among them: everybody's.
+    operated integer[];
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
+    SELECT coalesce(array_agg(g.partner_id), '{}') INTO operated
+    FROM insp.console_session s JOIN insp.console_grant g ON g.session_id = s.id AND g.role = 'operator'
+    WHERE s.token_sha256 = p_token_sha256;
     RETURN QUERY SELECT t.id, t.actor, t.kind, t.action,
         (SELECT string_agg(p.name, ', ' ORDER BY p.name) FROM insp.partner p WHERE p.id = ANY (t.partners)),
         (SELECT string_agg(e.key || ' ' || e.value, ', ' ORDER BY e.key) FROM jsonb_each_text(t.filter - 'partner') e), t.reason,
         extract(epoch FROM t.began_at)::double precision, t.total, t.done, t.refused,
         (SELECT string_agg(e.key || ' ' || e.value, ', ' ORDER BY e.key) FROM jsonb_each_text(t.refusals) e),
         extract(epoch FROM t.ended_at)::double precision, t.ended_by, coalesce(t.failure,
-            (SELECT max(b.failure) FROM insp.console_batch b WHERE b.task_id = t.id AND t.ended_at IS NULL))
+            (SELECT max(b.failure) FROM insp.console_batch b WHERE b.task_id = t.id AND t.ended_at IS NULL)),
+        t.ended_at IS NULL AND coalesce(array_position(operated, NULL) IS NOT NULL OR t.partners <@ operated, false)
     FROM insp.console_task t WHERE w.is_all OR t.partners <@ w.partners ORDER BY t.id DESC LIMIT 20;
 END
 $$;
-COMMENT ON FUNCTION insp.console_tasks(bytea) IS 'The last 20 tasks about no other than an operator''s or auditor''s partners, with how far they are; failure: the SQLSTATE that ended one, or with which a batch of an open one failed and waits';
+COMMENT ON FUNCTION insp.console_tasks(bytea) IS 'The last 20 tasks about no other than an operator''s or auditor''s partners, with how far they are; failure: the SQLSTATE that ended one, or with which a batch of an open one failed and waits; may_stop: insp.console_stop_task would stop it for the person';
 GRANT EXECUTE ON FUNCTION insp.console_tasks(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_drop_batches(p_task bigint) RETURNS void

@@ -300,7 +300,7 @@ BEGIN
     freed := coalesce(p_freed, 0);
     reached := p_reached;
     more := false;
-    -- Whoever disabled it since the first portion holds the rest.
+    -- If it was disabled again since the first portion, the rest stays held.
     IF p_freed IS NOT NULL AND NOT e.enabled THEN
         RETURN;
     END IF;

@@ -34,7 +34,7 @@ BEGIN
         AND NOT EXISTS (SELECT FROM insp.callback_pull p WHERE p.position IS NULL AND p.xid = ANY (c.open_xids)) THEN
         RETURN 0;
     END IF;
-    -- One at a time. Whoever holds it notifies when it is done.
+    -- One at a time. The caller that holds it notifies when it is done.
     SELECT * INTO c FROM insp.pull_cursor x FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN 0;

@@ -252,7 +252,7 @@ BEGIN
     -- Rows without a position can be changed unnoticed; for a moment this is by design.
     IF since < clock_timestamp() - interval '1 minute' THEN
         outcome := 'inconclusive';
-        reason := format('%s rows wait for their place, since %s: see insp.v_maintenance', waiting, since);
+        reason := format('%s rows wait for their position, since %s: see insp.v_maintenance', waiting, since);
     ELSIF first IS NULL THEN
         outcome := 'inconclusive';
         reason := 'there is no row with a place';

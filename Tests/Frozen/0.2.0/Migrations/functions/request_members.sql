@@ -213,6 +213,7 @@ CREATE OR REPLACE FUNCTION insp.check_consent(p jsonb, partner insp.partner) RET
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     consent constant jsonb := coalesce(p -> 'consent', '{}');
+    link constant text := nullif(current_setting('insp.capture', true), '');
     agreed jsonb;
     problem text;
 BEGIN
@@ -233,9 +234,8 @@ BEGIN
         RETURN;
     END IF;
     -- The person behind a capture link agreed to the policy of that moment. The link's calls alone set it, for their own job.
-    IF coalesce(current_setting('insp.capture', true), '') <> '' THEN
-        SELECT s.consent INTO agreed FROM insp.capture_session s
-        WHERE s.id = current_setting('insp.capture')::uuid AND s.partner_id = partner.id;
+    IF link IS NOT NULL THEN
+        SELECT s.consent INTO agreed FROM insp.capture_session s WHERE s.id = link::uuid AND s.partner_id = partner.id;
         IF agreed IS NOT NULL THEN
             partner.consent_policy_version := agreed ->> 'policyVersion';
             partner.consent_purposes := ARRAY(SELECT jsonb_array_elements_text(agreed -> 'purposes'));

@@ -168,10 +168,11 @@ BEGIN
         || jsonb_strip_nulls(jsonb_build_object('startedAt', insp.iso_time(coalesce(j.started_at, claimed)),
             'completedAt', insp.iso_time(j.completed_at),
             'rerunOf', j.rerun_of,
+            'declined', j.request -> 'declined',
             'test', (SELECT true FROM insp.partner p WHERE p.id = j.partner_id AND p.test_of IS NOT NULL)));
 END
 $$;
-COMMENT ON FUNCTION insp.result_frame(insp.job) IS 'The version of its form, id, status, workflow and times of a job, as in its result document';
+COMMENT ON FUNCTION insp.result_frame(insp.job) IS 'The version of its form, id, status, workflow, times and declined parts of a job, as in its result document';
 
 CREATE OR REPLACE FUNCTION insp.plain_result(j insp.job) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

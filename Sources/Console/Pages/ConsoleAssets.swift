@@ -5,7 +5,7 @@ enum ConsoleAssets {
     static var style: String { ReportPage.style.html + self.own }
 
     private static let own = """
-        a { color: var(--info); } .good.text { color: var(--good); }
+        [hidden] { display: none !important; } a { color: var(--info); } .good.text { color: var(--good); }
         :focus-visible { outline: 3px solid var(--info); outline-offset: 2px; }
         .skip { position: absolute; left: -10000px; } .skip:focus { left: 8px; top: 8px; background: var(--paper); padding: 8px; }
         header { display: flex; flex-wrap: wrap; gap: 8px 24px; align-items: center; padding: 8px 24px;

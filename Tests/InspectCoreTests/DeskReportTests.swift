@@ -79,7 +79,7 @@ import Testing
         #expect(!html.contains("<input") && !html.contains("<fieldset") && html.contains("<th>other sources</th>"))
     }
 
-    @Test func `On a desk, images are fetched by the page, each from one place, and words stand where one does not come`() {
+    @Test func `On a desk, the page fetches each image from one place, with words where one does not come`() {
         let html = self.desk(self.facts())
         for part in ["FRONT", "BACK", "FACE"] {
             #expect(html.components(separatedBy: "href='/images/\(part)'").count == 2)

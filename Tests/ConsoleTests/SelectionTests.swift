@@ -138,6 +138,45 @@ import Testing
         try await site.close()
     }
 
+    @Test func `A task that is begun while the person's sessions are ended is refused or stopped`() async throws {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, "bank", 3)
+        let (ann, bob) = (try await site.person("ann", "operator:bank"), try await site.person("bob", "operator:bank"))
+        let (one, other) = (try await site.database.connect(), try await site.database.connect())
+        func someoneWaits() async throws {
+            for _ in 0..<1000 {
+                let waiting =
+                    "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND state = 'active'"
+                if try await site.count(waiting) > 0 { return }
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            Issue.record("nobody waits for the other")
+        }
+        // The sessions end first.
+        try await one.execute("BEGIN")
+        _ = try await one.query("SELECT insp.console_end_sessions('ann')")
+        async let refused = self.begin(ann, ["kind": "jobs", "action": "cancel", "reason": "mistake"])
+        try await someoneWaits()
+        try await one.execute("COMMIT")
+        #expect(try await refused.status == 401)
+        #expect(try await site.count("insp.console_task") == 0)
+        // The task is begun first.
+        try await one.execute("BEGIN")
+        _ = try await one.query(
+            """
+            SELECT insp.console_begin_task($1, 'jobs', 'cancel', '{}',
+                (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'mistake')
+            """, [.bytes(try #require(bob.secret).sha256)])
+        async let ended = other.query("SELECT insp.console_end_sessions('bob')")
+        try await someoneWaits()
+        try await one.execute("COMMIT")
+        #expect(try await ended[0].int(0) == 1)
+        #expect(try await site.count("insp.console_task WHERE total = 3 AND ended_at IS NOT NULL") == 1)
+        #expect(try await site.count("insp.console_batch") == 0)
+        for login in [one, other] { await login.close() }
+        try await site.close()
+    }
+
     @Test func `A failure that would recur with every batch ends the task at once, and the page says which`()
         async throws
     {

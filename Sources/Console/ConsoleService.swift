@@ -94,7 +94,8 @@ package final class ConsoleService: Sendable {
                     guard !session.roles.isDisjoint(with: roles) else {
                         throw InspectError(.scopeMissing, roles.map(\.rawValue).sorted().joined(separator: " or "))
                     }
-                } catch where route.keepsTyped {
+                } catch {
+                    guard route.keepsTyped else { throw error }
                     return self.keep(error, secret, call, access, start)
                 }
             }

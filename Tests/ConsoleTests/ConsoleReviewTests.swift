@@ -1,6 +1,8 @@
 import Console
 import Foundation
+import InspectCore
 import Postgres
+import Synchronization
 import TestSupport
 import Testing
 
@@ -195,7 +197,8 @@ import Testing
         let isFull = Mutex(true)
         let site = try await ConsoleSite(show: { load in
             if isFull.withLock({ $0 }) { throw InspectError(.gatewayOverloaded) }
-            #expect(try await load().map(\.bytes) == [Data("x".utf8)])
+            let images = try await load()
+            #expect(images.map(\.bytes) == [Data("x".utf8)])
             return [:]
         })
         let id = try await site.cases("bank")[0]

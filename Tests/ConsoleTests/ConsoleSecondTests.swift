@@ -102,7 +102,7 @@ import Testing
         // As many as one call looks at.
         try await site.admin.execute(
             """
-            UPDATE insp.review_wait w SET decided_by = 'console:eve', decision = 'PASSED'
+            UPDATE insp.review_wait w SET (decided_by, decision, label, decided_at) = ('console:eve', 'PASSED', 'CLEAR', now())
             FROM insp.job j WHERE j.id = w.job_id AND j.public_id <> '\(ids[101])';
             UPDATE insp.review_wait w SET since = since + interval '1 s'
             FROM insp.job j WHERE j.id = w.job_id AND j.public_id = '\(ids[101])'

@@ -116,7 +116,7 @@ import Testing
             UPDATE insp.step s SET summary = summary - 'decision' FROM insp.job j
             WHERE j.id = s.job_id AND s.status = 64 AND j.public_id = '\(purged)'
             """)
-        expect(410, "RESULT_PURGED", try await ann.post("/cases/\(purged)/decide", self.typed))
+        expect(409, "RESULT_PURGED", try await ann.post("/cases/\(purged)/decide", self.typed))
         try await site.admin.execute("ALTER FUNCTION insp.console_session_of(bytea, boolean) RENAME TO zqgone")
         expect(500, "INTERNAL_ERROR", try await ann.post("/cases/\(id)/decide", self.typed))
         #expect(try await site.count("insp.record WHERE action = 'review'") == 0)

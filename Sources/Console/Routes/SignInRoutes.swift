@@ -62,7 +62,7 @@ extension ConsoleRoute {
         // What the script sends while a person types: to be asked as a form is what keeps the session alive.
         ConsoleRoute("POST", "/session/keep", .roles(Set(ConsoleRole.allCases))) { call, form in
             let session = try call.signedIn()
-            if session.roles.contains(.reviewer), let id = form["case"].flatMap(UUID.init) {
+            if session.roles.contains(.reviewer), let id = form["case"].flatMap({ UUID(uuidString: $0) }) {
                 try await call.store.keep(session, id.uuidString.lowercased())
             }
             return HTTPResponse(status: 204)

@@ -85,7 +85,9 @@ package struct InspectionReport: Sendable {
     /// What the person went on without. Without it, their missing parts would look like a fault, or an evasion.
     private var declined: Markup {
         guard let parts = self.document.declined, !parts.isEmpty else { return "" }
-        let known = [(PartKind.face, "image of the face"), (.frames, "recording for the liveness challenge")]
+        let known: [(PartKind, String)] = [
+            (.face, "image of the face"), (.frames, "recording for the liveness challenge"),
+        ]
         let what = known.filter { parts.contains($0.0.rawValue) }.map(\.1).joined(separator: " and no ")
         return what.isEmpty ? "" : "<p>No \(what) was given: the person chose to go on without it.</p>\n"
     }

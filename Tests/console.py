@@ -207,6 +207,10 @@ def retry(context, url, faults):
     while time.monotonic() < deadline and not any("?try=1" in url for url in asked):
         page.wait_for_timeout(200)
     faults.need(any("?try=1" in url for url in asked), "an image that was not shown is not asked for again")
+    page.unroute("**/cases/*/images/*")
+    page.route("**/cases/*/images/*", lambda route: route.fulfill(status=404))
+    page.goto(url)
+    page.wait_for_selector("figure:has-text('try the link below it') a:has-text('open in a new tab')", timeout=20000)
     page.close()
 
 
@@ -295,6 +299,13 @@ def look(browser, origin, ids, faults, shots):
     faults.need(bob.is_checked("input[value=WARNING]") and bob.input_value("input[name=label]") == "doubtful"
                 and bob.input_value("textarea") == "two lines,\nand a half", "the form does not begin with what was typed")
     seen.append(judge(bob, "case-again", faults, shots))
+    # His session ends before he sends it.
+    sql("UPDATE insp.console_session SET seen_at = seen_at - interval '1 hour' WHERE actor = 'console:bob'")
+    bob.click("button:has-text('Record the decision')")
+    bob.wait_for_selector("textarea[readonly]")
+    faults.need(bob.input_value("textarea") == "two lines,\nand a half", "a note is lost with the session")
+    seen.append(judge(bob, "session-lost", faults, shots))
+    sql("UPDATE insp.console_session SET seen_at = now() WHERE actor = 'console:bob'")
     # Without JavaScript one person decides; another confirms with one button.
     sql("SELECT insp.set_second_review('bank', true)")
     plain.goto(f"{origin}/cases/{job}")
@@ -324,7 +335,7 @@ def look(browser, origin, ids, faults, shots):
     faults.need(plain.url == origin + "/endpoints" and bool(loads), "Refresh does not load the page")
 
     for path in ("queue", "plots", "workers", "jobs", f"jobs/{ids[0]}", "dead", "tasks/new?partner=bank", "tasks/new?kind=endpoints", "endpoints",
-                 "limits", "limits/change?partner=bank"):
+                 "partners", "partners/bank", "limits", "limits/change?partner=bank"):
         ann.goto(f"{origin}/{path}")
         seen.append(judge(ann, path.split("?partner")[0].translate(str.maketrans("/?=", "---")), faults, shots))
     # A colleague's change of limits is shown, not overwritten.

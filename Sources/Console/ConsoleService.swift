@@ -16,14 +16,18 @@ package struct ConsoleAccess: Sendable {
 
 /// Answers browsers of reviewers, operators and auditors: pages that work without scripts.
 package final class ConsoleService: Sendable {
+    /// Makes previews of images, by their names, in a confined process. They are loaded once there is room for them.
+    package typealias Show =
+        @Sendable (_ load: @Sendable () async throws -> [(name: String, bytes: Data)]) async throws -> [String: Preview]
+
     let store: ConsoleStore
     let configuration: ConsoleConfiguration
     /// `nil`: nobody signs in by a link.
     let link: SignInLink?
     /// `nil`: nobody signs in by OpenID Connect.
     let provider: OpenIDProvider?
-    /// Makes previews of images, by their names, in a confined process. `nil`: images are not shown.
-    let show: (@Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview])?
+    /// `nil`: images are not shown.
+    let show: Show?
     /// Keeps open pages up to date.
     let live: LiveSignal
     private let observe: @Sendable (ConsoleAccess) -> Void
@@ -32,7 +36,7 @@ package final class ConsoleService: Sendable {
     package init(
         _ store: ConsoleStore, _ configuration: ConsoleConfiguration, link: SignInLink? = nil,
         provider: OpenIDProvider? = nil,
-        show: (@Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview])? = nil,
+        show: Show? = nil,
         observe: @escaping @Sendable (ConsoleAccess) -> Void = { _ in },
         fault: @escaping @Sendable (ConsoleFault) -> Void = { _ in }
     ) {
@@ -81,19 +85,18 @@ package final class ConsoleService: Sendable {
                 throw InspectError(.parameterInvalid, "\(request.method) has no body here")
             }
             if case .roles(let roles) = route.access {
-                let isSecure = self.configuration.isSecure
-                guard
-                    let secret = ConsoleCookie.session.value(in: request.headers["cookie"], isSecure: isSecure)
-                else { throw InspectError(.unauthenticated) }
-                let session: ConsoleSession
+                let secret = ConsoleCookie.session.value(
+                    in: request.headers["cookie"], isSecure: self.configuration.isSecure)
                 do {
-                    session = try await self.store.session(secret, isUse: call.isUse)
-                } catch let error as InspectError where error.code == .unauthenticated && route.keepsTyped {
-                    return self.keep(secret, call, access, start)
-                }
-                call.session = session
-                guard !session.roles.isDisjoint(with: roles) else {
-                    throw InspectError(.scopeMissing, roles.map(\.rawValue).sorted().joined(separator: " or "))
+                    guard let secret else { throw InspectError(.unauthenticated) }
+                    let session = try await self.store.session(secret, isUse: call.isUse)
+                    call.session = session
+                    guard !session.roles.isDisjoint(with: roles) else {
+                        throw InspectError(.scopeMissing, roles.map(\.rawValue).sorted().joined(separator: " or "))
+                    }
+                } catch {
+                    guard route.keepsTyped else { throw error }
+                    return self.keep(error, secret, call, access, start)
                 }
             }
             let (admitted, known) = (access, call)
@@ -122,18 +125,23 @@ package final class ConsoleService: Sendable {
         }
     }
 
-    /// A form that was sent after the session's end: nothing is done, and what was typed is shown, so that it can be copied.
+    /// A form of an own page that cannot be admitted, because its session has ended or is not known: nothing is done, and what was
+    /// typed is shown, so that it can be copied.
     private func keep(
-        _ secret: ConsoleSecret, _ call: ConsoleCall, _ access: ConsoleAccess, _ start: ContinuousClock.Instant
+        _ error: any Error, _ secret: ConsoleSecret?, _ call: ConsoleCall, _ access: ConsoleAccess,
+        _ start: ContinuousClock.Instant
     ) -> HTTPAdmission {
         .accept(limit: 65_536, headers: self.headers) { body in
             var access = access
             var typed = TypedDecision()
-            // The token follows from the cookie alone: it tells the console's own page after the session's end as well.
-            if let form = try? FormBody(body), ConsoleSecret.areEqual(form["form"] ?? "", secret.formToken) {
+            // The token follows from the cookie alone: it tells the console's own page after the session's end as well. Without a
+            // cookie, the browser's word that the page was an own one must do.
+            if let form = try? FormBody(body),
+                secret.map({ ConsoleSecret.areEqual(form["form"] ?? "", $0.formToken) }) ?? true
+            {
                 typed = TypedDecision(form)
             }
-            return self.note(&access, self.signIn(call, typed), start)
+            return self.note(&access, self.answer(error, call, typed), start)
         }
     }
 
@@ -169,12 +177,12 @@ package final class ConsoleService: Sendable {
                 text:
                     "You are signed in at your organisation, but have no role in this console, so nothing is shown to you. Ask whoever "
                     + "manages accounts at your organisation's sign-in to give you a role here (reviewer, operator or auditor, of one partner or "
-                    + "of all), then sign in again.")
+                    + "of all), then sign in again.", nil, typed)
         // The database's message may contain a part of the request.
         case let error as InspectError where error.code.httpStatus >= 500:
-            return Self.page(InspectError(error.code), call.session)
-        case let error as InspectError: return Self.page(error, call.session)
-        default: return Self.page(InspectError(.internalError), call.session)
+            return Self.page(InspectError(error.code), call.session, typed)
+        case let error as InspectError: return Self.page(error, call.session, typed)
+        default: return Self.page(InspectError(.internalError), call.session, typed)
         }
     }
 

@@ -156,6 +156,11 @@ extension ConsoleStore {
         _ = try await self.ask("SELECT insp.console_take($1, $2)", [session.key, .text(id)])
     }
 
+    /// Extends the lease of a case that the person has; does nothing about others.
+    func keep(_ session: ConsoleSession, _ id: String) async throws {
+        _ = try await self.ask("SELECT insp.console_keep($1, $2)", [session.key, .text(id)])
+    }
+
     func release(_ session: ConsoleSession, _ id: String) async throws {
         _ = try await self.ask("SELECT insp.console_release($1, $2)", [session.key, .text(id)])
     }

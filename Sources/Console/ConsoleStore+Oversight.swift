@@ -208,6 +208,11 @@ extension ConsoleStore {
 
     /// - Parameter after: The page begins after this partner; `nil`: with the first.
     /// - Throws: ``InspectError`` with ``ErrorCode/partnerUnknown`` for a partner that is not the person's.
+    /// Partners of which a person may see how they are set: one more than a page shows, if there are that many.
+    func partnerNames(_ session: ConsoleSession) async throws -> [String] {
+        try await self.ask("SELECT * FROM insp.console_partner_names($1)", [session.key]).map { try $0.string(0) }
+    }
+
     func partner(_ session: ConsoleSession, _ name: String) async throws -> [PartnerRow] {
         try await self.ask(
             "SELECT kind, name, value, used FROM insp.console_partner($1, $2)", [session.key, .text(name)]

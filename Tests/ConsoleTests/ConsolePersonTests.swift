@@ -68,6 +68,40 @@ import Testing
         try await site.close()
     }
 
+    @Test func `A person whose name begins like those in the record is ended by that name, and nobody else is`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        let ann = try await site.person("ann", "reviewer:bank")
+        let other = try await site.person("console:ann", "reviewer:bank")
+        let ended = try await site.admin.query("SELECT insp.console_end_sessions('console:console:ann')")
+        #expect(try ended[0].int(0) == 1)
+        #expect(try await other.get("/cases").status == 401)
+        #expect(try await ann.get("/cases").status == 200)
+        let again = try await site.admin.query("SELECT insp.console_end_sessions('console:ann')")
+        #expect(try again[0].int(0) == 1)
+        #expect(try await ann.get("/cases").status == 401)
+        try await site.close()
+    }
+
+    @Test func `Of more than 200 persons and 1000 partners the pages say that more are not shown`() async throws {
+        let site = try await ConsoleSite()
+        let eve = try await site.person("eve", "auditor:*")
+        for page in ["/people", "/partners"] { #expect(try await !eve.get(page).text.contains("More are not shown")) }
+        _ = try await site.admin.query("SELECT count(insp.create_partner('p' || n)) FROM generate_series(1, 999) n")
+        _ = try await site.admin.query(
+            """
+            SELECT count(insp.console_sign_in(sha256(n::text::bytea), 'p' || n, 'oidc', '{auditor:bank}', 'https://id.example', n::text))
+            FROM generate_series(1, 200) n
+            """)
+        let (people, partners) = (try await eve.get("/people").text, try await eve.get("/partners").text)
+        #expect(people.contains("<p>More are not shown.</p>"))
+        #expect(people.components(separatedBy: "<th scope='row'>").count == 201)
+        #expect(partners.contains("<p>More are not shown.</p>"))
+        #expect(partners.components(separatedBy: "<li><a href='/partners/").count == 1001)
+        try await site.close()
+    }
+
     @Test func `An operator ends all sessions of a person, whose cases are free then, on record`() async throws {
         let site = try await ConsoleSite()
         let id = try await site.cases("bank")[0]

@@ -1,6 +1,8 @@
 import Console
 import Foundation
+import InspectCore
 import Postgres
+import Synchronization
 import TestSupport
 import Testing
 
@@ -188,6 +190,27 @@ import Testing
             [.text(id)]
         ).map { try $0.string(0) }
         #expect(seen == ["image", "case"])
+        try await site.close()
+    }
+
+    @Test func `An image for which there is no room is neither fetched nor recorded as seen`() async throws {
+        let isFull = Mutex(true)
+        let site = try await ConsoleSite(show: { load in
+            if isFull.withLock({ $0 }) { throw InspectError(.gatewayOverloaded) }
+            let images = try await load()
+            #expect(images.map(\.bytes) == [Data("x".utf8)])
+            return [:]
+        })
+        let id = try await site.cases("bank")[0]
+        let ann = try await site.person("ann", "reviewer:bank")
+        #expect(try await ann.post("/cases/\(id)/take").status == 303)
+        let looks = "insp.v_access WHERE action = 'image'"
+        #expect(try await ann.get("/cases/\(id)/images/FRONT").status == 503)
+        #expect(try await site.count(looks) == 0)
+        isFull.withLock { $0 = false }
+        // Here nothing is made of it.
+        #expect(try await ann.get("/cases/\(id)/images/FRONT").text.contains("CORRUPT_IMAGE"))
+        #expect(try await site.count(looks) == 1)
         try await site.close()
     }
 }

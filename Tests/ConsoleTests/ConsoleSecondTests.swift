@@ -93,6 +93,25 @@ import Testing
         try await site.close()
     }
 
+    @Test func `Cases that a person decided under another issuer do not hide the next free one`() async throws {
+        let site = try await self.site()
+        let ids = try await site.cases("bank", count: 102)
+        for issuer in ["https://old.example", "https://new.example"] {
+            _ = try await site.person("eve", "reviewer:bank", issuer: issuer)
+        }
+        // As many as one call looks at.
+        try await site.admin.execute(
+            """
+            UPDATE insp.review_wait w SET (decided_by, decision, label, decided_at) = ('console:eve', 'PASSED', 'CLEAR', now())
+            FROM insp.job j WHERE j.id = w.job_id AND j.public_id <> '\(ids[101])';
+            UPDATE insp.review_wait w SET since = since + interval '1 s'
+            FROM insp.job j WHERE j.id = w.job_id AND j.public_id = '\(ids[101])'
+            """)
+        let eve = try await site.person("eve", "reviewer:bank", issuer: "https://new.example")
+        #expect(try await eve.post("/cases/next").headers["location"] == "/cases/\(ids[101])")
+        try await site.close()
+    }
+
     @Test func `Who decides otherwise is the first one in turn`() async throws {
         let site = try await self.site()
         let id = try await site.cases("bank")[0]

@@ -20,7 +20,9 @@ struct ConsoleSite: Sendable {
     /// What a document may carry.
     static let script = "<script>alert('zqmark')</script>"
 
-    init(provider: OpenIDProvider? = nil, link: SignInLink? = nil) async throws {
+    init(
+        provider: OpenIDProvider? = nil, link: SignInLink? = nil, show: ConsoleService.Show? = nil
+    ) async throws {
         self.database = try await ScratchDatabase.migrated()
         self.admin = try await self.database.connect()
         self.login = "console_\(UUID().uuidString.prefix(8).lowercased())"
@@ -37,7 +39,7 @@ struct ConsoleSite: Sendable {
         self.server = try HTTPServer(ListenAddress("127.0.0.1:0")!) { await gate.admit($0) }
         self.service = ConsoleService(
             store, ConsoleConfiguration(origins: ["http://127.0.0.1:\(self.server.port)"]), link: link,
-            provider: provider)
+            provider: provider, show: show)
         await gate.open(self.service)
     }
 

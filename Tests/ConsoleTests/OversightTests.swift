@@ -29,6 +29,9 @@ import Testing
         let refused = try await ann.get("/partners/shop")
         #expect(refused.status == 400 && refused.text.contains("PARTNER_UNKNOWN"))
         #expect(try await site.person("sam", "reviewer:bank").get("/partners/bank").status == 403)
+        // Nor is one listed of which the person only reviews cases.
+        let both = try await site.person("bea", "operator:bank", "reviewer:shop").get("/partners").text
+        #expect(both.contains("<a href='/partners/bank'>") && !both.contains("<a href='/partners/shop'>"))
         try await site.close()
     }
 

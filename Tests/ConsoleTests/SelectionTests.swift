@@ -93,6 +93,24 @@ import Testing
         try await site.close()
     }
 
+    @Test func `Delayed jobs are read by queue, and nobody else's`() async throws {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, "shop", 2000, #","delaySeconds":600"#)
+        try await self.jobs(site, "bank", 7, #","delaySeconds":600"#)
+        try await site.admin.execute("BEGIN")
+        let bank = "ARRAY(SELECT id FROM insp.partner WHERE name = 'bank')"
+        let selection = #"insp.console_selection('jobs', \#(bank), '{"state":"delayed"}', clock_timestamp(), 101)"#
+        #expect(try await site.count(selection) == 7)
+        let read = try await site.admin.query(
+            """
+            SELECT (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint
+            FROM pg_stat_xact_user_tables WHERE schemaname = 'insp' AND relname = 'delayed'
+            """)[0].int(0)
+        try await site.admin.execute("COMMIT")
+        #expect(read < 100, "\(read)")
+        try await site.close()
+    }
+
     @Test func `One thing is told in the singular`() async throws {
         let site = try await ConsoleSite()
         try await self.jobs(site, "bank", 1)
@@ -135,6 +153,47 @@ import Testing
         #expect(try await second.post("/tasks", fields).status == 303)
         #expect(try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "more"]).status == 303)
         #expect(try await site.count("insp.console_task") == 3)
+        try await site.close()
+    }
+
+    @Test func `A task that is begun while the person's sessions are ended is refused or stopped`() async throws {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, "bank", 3)
+        let (ann, bob) = (try await site.person("ann", "operator:bank"), try await site.person("bob", "operator:bank"))
+        let (one, other) = (try await site.database.connect(), try await site.database.connect())
+        func someoneWaits() async throws {
+            for _ in 0..<1000 {
+                let waiting =
+                    "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND state = 'active'"
+                if try await site.count(waiting) > 0 { return }
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            Issue.record("nobody waits for the other")
+        }
+        // The sessions end first.
+        try await one.execute("BEGIN")
+        _ = try await one.query("SELECT insp.console_end_sessions('ann')")
+        async let refused = self.begin(ann, ["kind": "jobs", "action": "cancel", "reason": "mistake"])
+        try await someoneWaits()
+        try await one.execute("COMMIT")
+        let answer = try await refused
+        #expect(answer.status == 401)
+        #expect(try await site.count("insp.console_task") == 0)
+        // The task is begun first.
+        try await one.execute("BEGIN")
+        _ = try await one.query(
+            """
+            SELECT insp.console_begin_task($1, 'jobs', 'cancel', '{}',
+                (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'mistake')
+            """, [.bytes(try #require(bob.secret).sha256)])
+        async let ended = other.query("SELECT insp.console_end_sessions('bob')")
+        try await someoneWaits()
+        try await one.execute("COMMIT")
+        let rows = try await ended
+        #expect(try rows[0].int(0) == 1)
+        #expect(try await site.count("insp.console_task WHERE total = 3 AND ended_at IS NOT NULL") == 1)
+        #expect(try await site.count("insp.console_batch") == 0)
+        for login in [one, other] { await login.close() }
         try await site.close()
     }
 

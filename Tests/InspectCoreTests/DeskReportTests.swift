@@ -82,7 +82,9 @@ import Testing
     @Test func `On a desk, the page fetches each image from one place, with words where one does not come`() {
         let html = self.desk(self.facts())
         for part in ["FRONT", "BACK", "FACE"] {
-            #expect(html.components(separatedBy: "href='/images/\(part)'").count == 2)
+            #expect(html.components(separatedBy: "href='/images/\(part)'/>").count == 2)
+            // And a link to it, which needs no script.
+            #expect(html.components(separatedBy: "<a href='/images/\(part)' target='_blank'>").count == 2)
         }
         #expect(html.components(separatedBy: ">the image is not shown</text>\n<image id='image-").count == 4)
         #expect(!html.contains("data:"))

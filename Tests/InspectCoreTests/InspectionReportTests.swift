@@ -88,17 +88,19 @@ import Testing
         for part in ["FRONT", "FACE"] { #expect(html.components(separatedBy: "id='image-\(part)'").count == 2) }
     }
 
-    @Test func `The page says what a link's person could not do`() {
+    @Test func `The page says what a link's person went on without`() {
         let facts = self.facts()
         var document = InspectionDecider(facts: facts, today: self.today, isGated: false).decide()
         for (declined, words) in [
-            (nil, nil), (["FRAMES"], "cannot do the liveness challenge."),
-            (["FACE", "FRAMES"], "cannot be photographed."),
+            (nil, nil), (["FRAMES"], "recording for the liveness challenge"),
+            (["FACE", "FRAMES"], "image of the face and no recording for the liveness challenge"),
         ] as [([String]?, String?)] {
             document.declined = declined
             let html = InspectionReport(document: document, facts: facts, today: self.today).html
-            #expect(html.contains("<p>The person said that they ") == (words != nil))
-            if let words { #expect(html.contains("<p>The person said that they \(words)</p>")) }
+            #expect(html.contains("the person chose to go on without it") == (words != nil))
+            if let words {
+                #expect(html.contains("<p>No \(words) was given: the person chose to go on without it.</p>"))
+            }
             #expect(self.elements(html) != nil)
         }
     }

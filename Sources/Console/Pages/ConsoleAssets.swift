@@ -160,6 +160,8 @@ enum ConsoleAssets {
         const token = document.querySelector('input[name=form]');
         if (token) {
           const minute = 60000;
+          // Who types on the page of their case keeps it.
+          const [, place, id = ''] = location.pathname.split('/');
           const idle = document.createElement('div');
           const sentence = document.createElement('p');
           const stay = document.createElement('button');
@@ -195,7 +197,7 @@ enum ConsoleAssets {
             const before = kept;
             kept = Date.now();
             const answer = await fetch('/session/keep', {
-              method: 'POST', body: new URLSearchParams({ form: token.value }),
+              method: 'POST', body: new URLSearchParams({ form: token.value, case: place === 'cases' ? id : '' }),
             }).catch(() => null);
             if (answer && answer.ok) {
               used();
@@ -226,11 +228,20 @@ enum ConsoleAssets {
           if (!path.startsWith('/')) continue;
           let tries = 0;
           let isWaiting = false;
+          let isOver = false;
           const answer = () => performance.getEntriesByName(new URL(image.href.baseVal, location.href).href).pop();
           function failed() {
+            if (isWaiting || isOver) return;
             const status = (answer() || {}).responseStatus;
             // Where the browser does not say why, it may have been that.
-            if (isWaiting || tries === 2 || (status && status !== 503)) return;
+            if (tries === 2 || (status && status !== 503)) {
+              isOver = true;
+              const reason = document.createElement('p');
+              reason.setAttribute('role', 'status');
+              reason.textContent = 'The image is not shown: try the link below it.';
+              image.closest('figure').prepend(reason);
+              return;
+            }
             isWaiting = true;
             tries += 1;
             setTimeout(() => {
@@ -240,7 +251,7 @@ enum ConsoleAssets {
           }
           image.addEventListener('error', failed);
           // It may have failed before this script ran.
-          if ((answer() || {}).responseStatus === 503) failed();
+          if ((answer() || {}).responseStatus >= 400) failed();
         }
         function tool(row, text, label, act) {
           const button = document.createElement('button');

@@ -15,12 +15,16 @@ struct PartnerRow: Sendable {
 /// The partners of which a person may see how they are set.
 struct PartnersPage {
     var session: ConsoleSession
+    var names: [String]
 
     var response: HTTPResponse {
-        let items = self.session.partners.map { "<li><a href='/partners/\($0)'>\($0)</a></li>\n" as Markup }
+        let items = self.names.prefix(1000).map { "<li><a href='/partners/\($0)'>\($0)</a></li>\n" as Markup }
         return ConsolePage(
             title: "Partners", session: self.session,
-            content: [items.isEmpty ? "<p>There is no partner.</p>\n" : "<ul>\n\(items)</ul>\n"]
+            content: [
+                items.isEmpty ? "<p>There is no partner.</p>\n" : "<ul>\n\(items)</ul>\n",
+                self.names.count > items.count ? "<p>More are not shown.</p>\n" : "",
+            ]
         ).response()
     }
 }

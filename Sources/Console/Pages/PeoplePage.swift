@@ -9,7 +9,7 @@ struct PeoplePage {
 
     var response: HTTPResponse {
         let mayEnd = self.session.isForAll(as: [.operator])
-        let rows = self.rows.map { row -> Markup in
+        let rows = self.rows.prefix(200).map { row -> Markup in
             let button: Markup =
                 mayEnd
                 ? """
@@ -36,6 +36,7 @@ struct PeoplePage {
                     "Who is signed in",
                     ["Name", "Provider and subject", "Roles", "Since", "Last seen", "Sessions", "Cases"]
                         + (mayEnd ? ["Action"] : []), rows, empty: "Nobody is signed in."),
+                self.rows.count > rows.count ? "<p>More are not shown.</p>\n" : "",
             ]
         ).response()
     }

@@ -110,16 +110,16 @@ extension ConsoleCall {
             throw InspectError(.pathUnknown)
         }
         let session = try self.signedIn()
-        let bytes: Data
-        do {
-            bytes = try await self.store.part(session, id, kind)
-        } catch let error as InspectError where error.code == .partAbsent && kind == .face {
-            // As the worker did: the first frame stands for a face that was not given.
-            bytes = try await self.store.part(session, id, .frames)
+        // A look is recorded, and bytes are fetched, only for who gets the image.
+        let previews = try await show {
+            do {
+                return [(kind.rawValue, try await self.store.part(session, id, kind))]
+            } catch let error as InspectError where error.code == .partAbsent && kind == .face {
+                // As the worker did: the first frame stands for a face that was not given.
+                return [(kind.rawValue, try await self.store.part(session, id, .frames))]
+            }
         }
-        guard let preview = try await show([(kind.rawValue, bytes)])[kind.rawValue] else {
-            throw InspectError(.corruptImage)
-        }
+        guard let preview = previews[kind.rawValue] else { throw InspectError(.corruptImage) }
         return HTTPResponse(status: 200, headers: [("Content-Type", "image/jpeg")], body: preview.jpeg)
     }
 }

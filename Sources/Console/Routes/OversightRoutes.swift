@@ -44,7 +44,8 @@ extension ConsoleRoute {
             return ConsoleCall.redirect("/people")
         },
         ConsoleRoute("GET", "/partners", Self.seeing) { call, _ in
-            PartnersPage(session: try call.signedIn()).response
+            let session = try call.signedIn()
+            return PartnersPage(session: session, names: try await call.store.partnerNames(session)).response
         },
         ConsoleRoute("GET", "/partners/{name}", Self.seeing) { call, _ in
             let (session, name) = (try call.signedIn(), call.values["name"] ?? "")

@@ -51,10 +51,22 @@ extension ConsoleRoute {
         },
         ConsoleRoute("POST", "/sign-out", .roles(Set(ConsoleRole.allCases))) { call, _ in
             try await call.store.signOut(try call.signedIn())
-            return ConsoleCall.redirect("/sign-in", [ConsoleCookie.session.header(nil, isSecure: call.isSecure)])
+            // Whoever signs in next at this browser has nothing to do with the case.
+            return ConsoleCall.redirect(
+                "/sign-in",
+                [
+                    ConsoleCookie.session.header(nil, isSecure: call.isSecure),
+                    ConsoleCookie.way.header(text: nil, isSecure: call.isSecure),
+                ])
         },
         // What the script sends while a person types: to be asked as a form is what keeps the session alive.
-        ConsoleRoute("POST", "/session/keep", .roles(Set(ConsoleRole.allCases))) { _, _ in HTTPResponse(status: 204) },
+        ConsoleRoute("POST", "/session/keep", .roles(Set(ConsoleRole.allCases))) { call, form in
+            let session = try call.signedIn()
+            if session.roles.contains(.reviewer), let id = form["case"].flatMap({ UUID(uuidString: $0) }) {
+                try await call.store.keep(session, id.uuidString.lowercased())
+            }
+            return HTTPResponse(status: 204)
+        },
         ConsoleRoute("GET", "/assets/console.css", .everyone) { _, _ in
             HTTPResponse(
                 status: 200, headers: [("Content-Type", "text/css; charset=utf-8")],
@@ -82,7 +94,9 @@ extension ConsoleCall {
         // No redirect: behind one from the provider's site, browsers withhold the strict cookie.
         let way = ConsoleCookie.way.text(in: self.request.headers["cookie"], isSecure: self.isSecure)
             .flatMap { UUID(uuidString: $0)?.uuidString.lowercased() }
-        var response = WelcomePage(path: way.map { "/cases/\($0)" } ?? "/").response(status: 200)
+        var path = "/"
+        if let way, try await self.store.session(secret).roles.contains(.reviewer) { path = "/cases/\(way)" }
+        var response = WelcomePage(path: path).response(status: 200)
         response.headers += [
             ConsoleCookie.session.header(secret, isSecure: self.isSecure),
             ConsoleCookie.signIn.header(nil, isSecure: self.isSecure),

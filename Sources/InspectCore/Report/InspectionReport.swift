@@ -82,12 +82,14 @@ package struct InspectionReport: Sendable {
             """
     }
 
-    /// What the person said they could not do. Without it, their missing parts would look like a fault, or an evasion.
+    /// What the person went on without. Without it, their missing parts would look like a fault, or an evasion.
     private var declined: Markup {
         guard let parts = self.document.declined, !parts.isEmpty else { return "" }
-        let what: Markup =
-            parts.contains(PartKind.face.rawValue) ? "be photographed" : "do the liveness challenge"
-        return "<p>The person said that they cannot \(what).</p>\n"
+        let known: [(PartKind, String)] = [
+            (.face, "image of the face"), (.frames, "recording for the liveness challenge"),
+        ]
+        let what = known.filter { parts.contains($0.0.rawValue) }.map(\.1).joined(separator: " and no ")
+        return what.isEmpty ? "" : "<p>No \(what) was given: the person chose to go on without it.</p>\n"
     }
 
     /// Each kind of part once, with how many there are.

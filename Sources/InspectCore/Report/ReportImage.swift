@@ -23,7 +23,7 @@ struct ReportImage {
             \(self.pixels)<g fill='none' stroke-width='2'>
             \(self.shapes)</g>
             </svg>
-            <figcaption>\(self.part): \(self.caption)</figcaption>
+            <figcaption>\(self.part): \(self.caption)\(self.link)</figcaption>
             </figure>
 
             """
@@ -39,6 +39,12 @@ struct ReportImage {
             height='\(self.image.height)' preserveAspectRatio='none' href='\(source)'/>
 
             """
+    }
+
+    /// To an image that the page fetches, for when that fails. In a new tab: what was typed on this page stays.
+    private var link: Markup {
+        guard self.preview == nil, let path else { return "" }
+        return " <a href='\(path)' target='_blank'>open in a new tab</a>"
     }
 
     private var source: Markup? {

@@ -23,7 +23,7 @@ package struct ResultDocument: Codable, Sendable {
     package var engine: EngineRecord
     /// The end of an enrolment, authentication or liveness check in the words of the face SDK's contract.
     package var faceSdk: FaceSDKEvent?
-    /// The parts that a capture link's person said they could not give; added by the database, `nil`: none.
+    /// The parts without which a capture link's person chose to go on; added by the database, `nil`: none.
     package var declined: [String]?
 }
 

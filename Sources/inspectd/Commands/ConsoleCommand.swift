@@ -169,8 +169,8 @@ private struct ConsoleProcess {
         let server = try HTTPServer(self.address, identity: self.identity) { await gate.admit($0) }
         let origins =
             self.origin.map { [$0] } ?? ["127.0.0.1", "localhost", "[::1]"].map { "http://\($0):\(server.port)" }
-        var show: (@Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview])?
-        if let analyzers = self.analyzers { show = { images in try await analyzers.show(images) } }
+        var show: ConsoleService.Show?
+        if let analyzers = self.analyzers { show = { load in try await analyzers.show(load) } }
         let service = ConsoleService(
             store, ConsoleConfiguration(origins: origins), link: self.link, provider: self.provider, show: show,
             observe: {

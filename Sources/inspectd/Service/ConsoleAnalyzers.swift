@@ -22,14 +22,18 @@ final class ConsoleAnalyzers: Sendable {
         self.room = slots * 16
     }
 
-    /// - Throws: ``InspectError`` with ``ErrorCode/gatewayOverloaded`` if too many wait.
-    func show(_ images: [(name: String, bytes: Data)]) async throws -> [String: Preview] {
+    /// - Parameter load: Fetches the images, once there is room for them.
+    /// - Throws: ``InspectError`` with ``ErrorCode/gatewayOverloaded`` if too many wait, and what `load` throws.
+    func show(
+        _ load: @Sendable () async throws -> [(name: String, bytes: Data)]
+    ) async throws -> [String: Preview] {
         let isFull = self.busy.withLock { busy in
             if busy < self.room { busy += 1 } else { return true }
             return false
         }
         guard !isFull else { throw InspectError(.gatewayOverloaded) }
         defer { self.busy.withLock { $0 -= 1 } }
+        let images = try await load()
         return try await self.pool.withAnalyzer(parts: images.map { (kind: $0.name, bytes: $0.bytes) }) { session in
             try await InspectionRunner.previews(session, deadline: Self.deadline)
         }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPServer
 import Testing
 
 @testable import Gateway
@@ -19,7 +20,7 @@ import Testing
 
     @Test func `Work on a body of a link counts until it is let go of`() async throws {
         let bodies = LinkBodies()
-        let work: GatewayRoute.Work = { _ in GatewayAnswer(response: .problem(.pathUnknown)) }
+        let work: GatewayRoute.Work = { _ in GatewayAnswer(response: HTTPResponse(status: 204)) }
         var held = [try bodies.counted("a", work), try bodies.counted("a", work)]
         #expect(throws: GatewayService.Later.self) { _ = try bodies.counted("a", work) }
         _ = try await bodies.counted("b", work)(.init())

@@ -63,6 +63,7 @@ package final class GatewayService: Sendable {
     let usability: UsabilityDesk?
     private let observe: @Sendable (GatewayAccess) -> Void
     let largeBodies = LargeBodies()
+    private let linkBodies = LinkBodies()
     /// The keys for which parts may be encrypted, a JWK Set.
     let publishedKeys: Cached<Data, any Error>
     /// The origins that any credential allows.
@@ -80,7 +81,8 @@ package final class GatewayService: Sendable {
         self.configuration = configuration
         self.usability = usability
         self.waits = Waits(
-            perOwner: configuration.waitsPerPartner, pause: { await Self.pause(.milliseconds(100), after: $0) }
+            perOwner: configuration.waitsPerPartner,
+            pause: { try? await Task.sleep(for: Self.pause(.milliseconds(100), after: $0)) }
         ) { subjects in
             let finished = Set(try await store.finished(Array(Set(subjects.map(\.job)))))
             let sessions = subjects.filter { $0.endsWithAnswer && !finished.contains($0.job) }.map(\.job)
@@ -95,7 +97,7 @@ package final class GatewayService: Sendable {
             // What happened since a client last asked is found at once.
             begins: { isFirst in if isFirst { signal.start() } else { signal.notify() } },
             pause: {
-                await Self.pause(.milliseconds(20), after: $0)
+                try? await Task.sleep(for: Self.pause(.milliseconds(20), after: $0))
                 await signal.wait()
             }
         ) { try await store.pulls($0).map { ($0, ()) } }
@@ -116,10 +118,10 @@ package final class GatewayService: Sendable {
         self.eventSignal.close()
     }
 
-    /// A slow statement is followed by a longer pause than the shortest, so that they take at most a tenth of one connection's
-    /// time.
-    private static func pause(_ shortest: Duration, after statement: Duration) async {
-        try? await Task.sleep(for: max(shortest, statement * 9))
+    /// A slow statement is followed by a longer pause than the shortest, so that they take a tenth of one connection's time;
+    /// but nobody waits long because one statement did.
+    static func pause(_ shortest: Duration, after statement: Duration) -> Duration {
+        max(shortest, min(statement * 9, .seconds(2)))
     }
 
     /// Decides about a request by its head.
@@ -179,10 +181,11 @@ package final class GatewayService: Sendable {
                 guard method == "GET" || CrossOrigin.isOwn(request) else {
                     throw InspectError(.parameterInvalid, "a page of another origin sent it", field: "Origin")
                 }
-                let link = try await self.link(request, address)
+                let link = try await self.link(request, address, isLate: route.content == .recording)
                 try Self.checkQuery(request)
                 try self.checkContent(route.content, request)
-                work = try prepare(CaptureCall(service: self, request: request, link: link))
+                let prepared = try prepare(CaptureCall(service: self, request: request, link: link))
+                work = route.content.limit == nil ? try self.linkBodies.counted(link.id, prepared) : prepared
                 share = link.partner
             case .scope(let scope, let prepare):
                 guard let presented else { return refuse(.problem(.unauthenticated)) }
@@ -332,10 +335,10 @@ package final class GatewayService: Sendable {
     }
 
     /// The link that a request's path names. Only wrong ones count against an address: the token is the right.
-    func link(_ request: HTTPRequest, _ address: String) async throws -> CaptureLink {
+    func link(_ request: HTTPRequest, _ address: String, isLate: Bool = false) async throws -> CaptureLink {
         do {
             guard let key = CaptureKey(request) else { throw InspectError(.linkUnknown) }
-            return try await self.store.link(key)
+            return try await self.store.link(key, isLate: isLate)
         } catch let error as InspectError where error.code == .linkUnknown {
             if let seconds = self.limits.take(
                 "f " + address, rate: self.configuration.failureRate, burst: self.configuration.failureBurst)
@@ -346,7 +349,7 @@ package final class GatewayService: Sendable {
         }
     }
 
-    private struct Later: Error {
+    struct Later: Error {
         var seconds: Double
         var headers: [(name: String, value: String)] = []
     }

@@ -73,12 +73,13 @@ extension GatewayStore {
 
     /// The link of a token.
     ///
+    /// - Parameter isLate: Also one whose time is over, for as long as the database takes what its browser sends again.
     /// - Throws: ``InspectError``: ``ErrorCode/linkUnknown``, ``ErrorCode/linkEnded``.
-    func link(_ key: CaptureKey) async throws -> CaptureLink {
+    func link(_ key: CaptureKey, isLate: Bool = false) async throws -> CaptureLink {
         let row = try await self.ask(
             "SELECT * FROM insp.capture_find($1, $2)", [.bytes(key.token), .optional(key.browser)]
         ).single()
-        return CaptureLink(
+        let link = CaptureLink(
             key: key, id: try row.string("id"), partner: try row.string("partner"),
             partnerID: try row.int("partner_id"), state: CaptureLink.State(rawValue: try row.string("state")) ?? .new,
             isMine: try row.bool("is_mine"), request: try row.optionalData("request"),
@@ -92,6 +93,8 @@ extension GatewayStore {
             policyVersion: try row.optionalString("policy_version"), purposes: try row.textArray("purposes"),
             tries: try row.optionalData("tries"), job: try row.optionalString("job"),
             jobStatus: try row.optionalInt("job_status").map(Int.init))
+        guard isLate || link.state == .submitted || link.expiresIn > 0 else { throw InspectError(.linkEnded) }
+        return link
     }
 
     /// What a session's request says, and the return URL, whether they are sealed or not.

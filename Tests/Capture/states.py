@@ -63,9 +63,13 @@ class States:
                   f" WHERE s.challenge_id = c.id AND s.id = '{link['id']}'")
         # A link's job uses its challenge up and ends the link: a gateway of another version alone refuses it so.
         used = {"status": 400, "content_type": "application/problem+json", "body": json.dumps({"code": "CHALLENGE_USED", "status": 400})}
+        # Five challenges are all that a link gets.
+        more = f"UPDATE insp.capture_session s SET challenges = 1 WHERE s.id = '{link['id']}'"
+        late = "() => { const now = Date.now; Date.now = () => now() + 210000; }"
         for said, act, answer in (
                 ("no longer valid, for example because another tab began one", lambda: tab.evaluate(begin), None),
                 ("Sending took too long", lambda: capture.psql(expire), None),
+                ("Your connection is too slow", lambda: (capture.psql(expire), capture.psql(more), page.evaluate(late)), None),
                 ("was sent before, and counts only once", lambda: None, used)):
             capture.press(page, "begin")
             call = self.caught(page, "**/submit")

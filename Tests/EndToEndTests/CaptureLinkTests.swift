@@ -228,12 +228,12 @@ import Testing
     func `A link ends with its time, and is removed with it, with its person and with its job`() async throws {
         let gateway = try await Gateway.start(scopes: Self.scopes)
         let phone = try await Self.opened(gateway, Self.document)
-        _ = try await gateway.connection.query("UPDATE insp.capture_session SET expires_at = now()")
+        let over = "UPDATE insp.capture_session SET expires_at = now() -"
+        _ = try await gateway.connection.query(over + " interval '6 minutes'")
         for call in ["/submit", "/check"] { #expect(try await phone.form(call, Self.sides).code == "LINK_ENDED") }
         #expect(try await phone.get("/state").code == "LINK_ENDED")
         #expect(try await phone.get("").status == 410)
-        _ = try await gateway.connection.query(
-            "UPDATE insp.capture_session SET expires_at = now() - interval '2 hours'")
+        _ = try await gateway.connection.query(over + " interval '2 hours'")
         _ = try await gateway.connection.query("SELECT * FROM insp.purge_rows(100)")
         #expect(try await Self.count(gateway, "capture_session") == 0)
         #expect(try await phone.get("").status == 404)
@@ -278,7 +278,9 @@ import Testing
             for _ in 0..<6 { group.addTask { try await phone.form("/submit", Self.sides) } }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(answers.allSatisfy { [200, 201].contains($0.status) }, "\(answers.map(\.document))")
+        #expect(answers.allSatisfy { [200, 201, 429].contains($0.status) }, "\(answers.map(\.document))")
+        // Two of a link are under way at once.
+        #expect(answers.count { $0.status < 300 } >= 2)
         #expect(answers.count { $0.status == 201 } <= 1)
         #expect(try await Self.count(gateway, "job") == 1)
         #expect(try await Self.count(gateway, "part") == 2)

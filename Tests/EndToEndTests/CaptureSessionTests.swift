@@ -276,11 +276,86 @@ import Testing
         let (client, body) = try await Self.begun(gateway, path)
         defer { client.close() }
         _ = try await gateway.connection.query("UPDATE insp.capture_session SET expires_at = now()")
-        // Whoever begins only now is late.
-        #expect(try await Self.form(gateway, path + "/submit", Self.sides).code == "LINK_ENDED")
         client.send(body)
         #expect(await client.answer().hasPrefix("HTTP/1.1 201 "))
         #expect(try await gateway.connection.query("SELECT count(*) FROM insp.job")[0].int(0) == 1)
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `What is sent again whole is taken for six minutes after the link's time, and nothing else is`() async throws {
+        let gateway = try await Gateway.start(scopes: Self.scopes)
+        let path = try await Self.opened(gateway, Self.document)
+        func submit(_ headers: [String: String] = [:]) async throws -> Gateway.Answer {
+            try await Self.form(gateway, path + "/submit", Self.sides, headers)
+        }
+        func end(_ ago: String) async throws {
+            _ = try await gateway.connection.query(
+                "UPDATE insp.capture_session SET expires_at = now() - $1::text::interval", [.text(ago)])
+        }
+        // The first was lost on its way.
+        let (lost, body) = try await Self.begun(gateway, path)
+        lost.send(body.prefix(1000))
+        lost.close()
+        try await end("6 minutes")
+        #expect(try await submit().code == "LINK_ENDED")
+        try await end("1 minute")
+        #expect(try await Self.form(gateway, path + "/check", [Self.sides[0]]).code == "LINK_ENDED")
+        #expect(try await Self.post(gateway, path + "/challenge").code == "LINK_ENDED")
+        for cookie in ["other=1", "capture=" + String(repeating: "c", count: 43)] {
+            #expect(try await submit(["Cookie": cookie]).code == "LINK_ENDED")
+            let state = try await gateway.send("GET", path + "/state", nil, bearer: "", headers: ["Cookie": cookie])
+            #expect(state.code == "LINK_ENDED")
+        }
+        #expect(try await submit().status == 201)
+        #expect(try await submit().status == 200)
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `Two bodies of a link are under way at once, and others wait until one has ended`() async throws {
+        let gateway = try await Gateway.start(scopes: Self.scopes)
+        let path = try await Self.opened(gateway, Self.document)
+        let other = try await Self.opened(gateway, Self.document)
+        let (first, body) = try await Self.begun(gateway, path)
+        let (second, _) = try await Self.begun(gateway, path)
+        defer { for client in [first, second] { client.close() } }
+        for call in ["/check", "/submit"] {
+            let refused = try await Self.form(gateway, path + call, [Self.sides[0]])
+            #expect(refused.code == "RATE_LIMITED" && refused.headers["Retry-After"] == "1", "\(refused.document)")
+        }
+        #expect(try await Self.form(gateway, other + "/submit", Self.sides).status == 201)
+        second.close()
+        try await waitUntil("a third is taken") {
+            try await Self.form(gateway, path + "/check", [Self.sides[0]]).status != 429
+        }
+        first.send(body)
+        #expect(await first.answer().hasPrefix("HTTP/1.1 201 "))
+        for _ in 0..<3 { #expect(try await Self.form(gateway, path + "/submit", Self.sides).status == 200) }
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `A sealed request that answers a challenge too late leaves no key`() async throws {
+        let site = try await SealedSite()
+        let gateway = try await Gateway.start(site.connection, environment: site.environment, scopes: Self.scopes)
+        let path = try await Self.opened(gateway, ["workflow": "liveness", "challenge": "motion"])
+        let issued = try await Self.post(gateway, path + "/challenge")
+        let token = try #require(issued.document["token"] as? String, "\(issued.document)")
+        let answer = #"{"challenge":{"token":"\#(token)","frameTimes":[0]}}"#
+        let fields = [("FACE", Self.image), ("FRAMES", Self.image), ("request", Data(answer.utf8))]
+        let used = "now() + interval '1 hour', consumed_at = now()"
+        for (change, code) in [("now()", "CHALLENGE_EXPIRED"), (used, "CHALLENGE_USED")] {
+            _ = try await site.connection.query("UPDATE insp.challenge SET expires_at = \(change)")
+            let refused = try await Self.form(gateway, path + "/submit", fields)
+            #expect(refused.code == code, "\(refused.document)")
+        }
+        #expect(try await site.store.query("SELECT count(*) FROM insp.key WHERE kind = 'job'")[0].int(0) == 0)
+        // Who has sent it gets the answer, however late.
+        _ = try await site.connection.query("UPDATE insp.challenge SET consumed_at = NULL")
+        #expect(try await Self.form(gateway, path + "/submit", fields).status == 201)
+        _ = try await site.connection.query("UPDATE insp.challenge SET expires_at = now()")
+        #expect(try await Self.form(gateway, path + "/submit", fields).status == 200)
         #expect(try await gateway.stop() == 0)
     }
 

@@ -62,7 +62,7 @@ import Testing
                 Data("grant_type=client_credentials".utf8),
                 ["Content-Type": "application/x-www-form-urlencoded"]
             )
-        case .files:
+        case .image, .recording:
             (
                 Data("--cut\r\nContent-Disposition: form-data; name=\"FRONT\"\r\n\r\nx\r\n--cut--\r\n".utf8),
                 ["Content-Type": "multipart/form-data; boundary=cut"]
@@ -106,7 +106,7 @@ import Testing
         }
         // What of a link's page comes from a browser that did not begin is refused by its head.
         var unread = Outcome.refused(.payloadInvalid)
-        if case .link = route.access, case .files = route.content { unread = .refused(.linkTaken) }
+        if route.content == .image || route.content == .recording { unread = .refused(.linkTaken) }
         for (what, bytes) in [
             ("no UTF-8", Array(#"{"userReference":""#.utf8) + [0xff] + Array(#""}"#.utf8)),
             ("UTF-16", Array(#"{"userReference":"u"}"#.utf16).flatMap { [UInt8($0 & 0xff), UInt8($0 >> 8)] }),

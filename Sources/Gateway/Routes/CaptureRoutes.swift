@@ -61,7 +61,7 @@ extension GatewayRoute {
                 { body in GatewayAnswer(response: try await call.open(body)) }
             }),
         GatewayRoute(
-            "POST", "/capture/{token}/check", .files,
+            "POST", "/capture/{token}/check", .image,
             Operation(
                 id: "checkCapture",
                 summary: "Says at once whether an image of the document, or the selfie, can be used",
@@ -88,7 +88,7 @@ extension GatewayRoute {
                 { _ in GatewayAnswer(response: .json(try await call.store.challenge(call.link), status: 201)) }
             }),
         GatewayRoute(
-            "POST", "/capture/{token}/submit", .files,
+            "POST", "/capture/{token}/submit", .recording,
             Operation(
                 id: "submitCapture", summary: "Accepts what was captured as one job",
                 detail: "The same again, or anything else of the same browser, is the same job.", form: "CaptureForm",

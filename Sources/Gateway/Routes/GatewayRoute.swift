@@ -17,8 +17,10 @@ struct GatewayRoute: Sendable {
         case optionalJSON
         /// JSON, or a form with files (RFC 7578).
         case jsonOrFiles
-        /// A form with files alone.
-        case files
+        /// A form with one image.
+        case image
+        /// A form with all that was captured: photos and a recording.
+        case recording
         /// A form, as HTML and OAuth 2.0 encode it (RFC 6749, appendix B).
         case form
 
@@ -28,7 +30,7 @@ struct GatewayRoute: Sendable {
             case .none: []
             case .json, .shortJSON, .optionalJSON: ["application/json"]
             case .jsonOrFiles: ["application/json", "multipart/form-data"]
-            case .files: ["multipart/form-data"]
+            case .image, .recording: ["multipart/form-data"]
             case .form: ["application/x-www-form-urlencoded"]
             }
         }
@@ -37,16 +39,18 @@ struct GatewayRoute: Sendable {
         var limit: Int? {
             switch self {
             case .none: 0
-            case .json, .jsonOrFiles, .files: nil
+            case .json, .jsonOrFiles, .image, .recording: nil
             case .shortJSON, .optionalJSON, .form: 64 * 1024
             }
         }
 
         /// With which a body may take longer than the server's limit. A phone sends what its camera took over the line that it
-        /// has: a motion challenge with the photos is about 16 MB.
+        /// has. At the slowest pace an image has 3.9 MB and everything 9.8 MB; a motion challenge with the photos is about
+        /// 16 MB, and must arrive while its challenge lives, five minutes from before it was recorded: it needs about 55 KiB/s.
         var pace: HTTPPace? {
             switch self {
-            case .files: HTTPPace(seconds: 300, bytesPerSecond: 32 * 1024)
+            case .image: HTTPPace(seconds: 120, bytesPerSecond: 32 * 1024)
+            case .recording: HTTPPace(seconds: 300, bytesPerSecond: 32 * 1024)
             case .none, .json, .shortJSON, .optionalJSON, .jsonOrFiles, .form: nil
             }
         }

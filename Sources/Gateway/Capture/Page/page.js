@@ -136,7 +136,8 @@ async function capture(state, language) {
             return await send(taken);
         } catch (error) {
             if (!UNMET[error.code]) throw error;
-            taken.FRAMES = await meet(state, text(UNMET[error.code]));
+            const isSlow = error.code === 'CHALLENGE_EXPIRED' && error.isSlow;
+            taken.FRAMES = await meet(state, text(isSlow ? 'challenge.slow' : UNMET[error.code]));
         }
     }
 }

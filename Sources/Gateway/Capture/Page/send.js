@@ -56,12 +56,16 @@ export async function call(method, path, body) {
 /** Milliseconds in which some of a form must leave, however slow the line is, and those for the answer to all of it. */
 const STALLED = 30000;
 const UNANSWERED = 120000;
+/** Milliseconds of sending after which the line is too slow for a recording, whose challenge lives five minutes. */
+const SLOW = 200000;
 
-/** Sends a form whole, and says how much of it has left. */
+/** Sends a form whole, and says how much of it has left. A refusal says whether the line was slow. */
 export function upload(path, form, onProgress) {
     return new Promise((resolve, reject) => {
         const request = new XMLHttpRequest();
         request.open('POST', `${link}/${path}`);
+        const begin = Date.now();
+        let isSlow = false;
         let timer = null;
         let sent = 0;
         const within = (time) => {
@@ -74,7 +78,10 @@ export function upload(path, form, onProgress) {
             if (loaded > sent) within(STALLED);
             sent = loaded;
         });
-        request.upload.addEventListener('load', () => within(UNANSWERED));
+        request.upload.addEventListener('load', () => {
+            isSlow = Date.now() - begin > SLOW;
+            within(UNANSWERED);
+        });
         request.addEventListener('loadend', () => clearTimeout(timer));
         for (const name of ['error', 'abort']) request.addEventListener(name, () => reject(new Refusal('NETWORK')));
         request.addEventListener('load', () => {
@@ -82,7 +89,7 @@ export function upload(path, form, onProgress) {
                 if (request.status < 200 || request.status > 299) throw refusal(request.status, request.responseText);
                 resolve(parsed(request.responseText));
             } catch (error) {
-                reject(error);
+                reject(Object.assign(error, { isSlow }));
             }
         });
         within(STALLED);

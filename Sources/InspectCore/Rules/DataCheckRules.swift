@@ -45,14 +45,14 @@ struct DataCheckRules {
                 CapabilityDecision(type: .rejected, label: .underage)
             } else if failed("notExpired"), policy?.rejectExpired == true {
                 CapabilityDecision(type: .rejected, label: .documentExpiry)
+            } else if Self.isSuspicious(extraction) {
+                CapabilityDecision(type: .warning, label: .mismatchVIZMRZData)
             } else if extraction.chip?.isExpiredOnly == true || Self.restsOnUnprovenChip(extraction) {
                 CapabilityDecision(type: .warning, label: .nfcCertificate)
             } else if failed("notExpired") {
                 CapabilityDecision(type: .warning, label: .documentExpiry)
             } else if has(.inconclusive, "minimumAge") {
                 CapabilityDecision(type: .warning, label: .ageUndetermined)
-            } else if Self.isSuspicious(extraction) {
-                CapabilityDecision(type: .warning, label: .mismatchVIZMRZData)
             } else if checks.allSatisfy({ $0.outcome == .inconclusive }) {
                 // Nothing was checked.
                 .preconditionNotFulfilled

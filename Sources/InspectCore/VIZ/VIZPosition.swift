@@ -51,8 +51,9 @@ struct VIZPosition {
             ? first : nil
     }
 
-    /// The first line of the only address: a street with its number, and directly above or under it a town, all as high and with the
-    /// same left edge. On a front, where names stand too, the town has its postal code. What stands under an authority's name is its own.
+    /// The first line of the only address: a street with its number, and directly above or under it a town, all as high and with
+    /// the same left edge. On a front, where names stand too, the town has its postal code. An address under an authority's name
+    /// is the authority's.
     static func address(_ facts: VIZFacts, _ layout: VIZLayout, _ days: VIZDays) -> Int? {
         let isBack = days.top == -.infinity
         let isOther = { (index: Int) in layout.isLabel[index] || layout.labels.contains { $0.line == index } }

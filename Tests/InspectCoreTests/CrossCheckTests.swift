@@ -113,6 +113,31 @@ import Testing
         #expect(check?.outcome == .fail && check?.reason == "documentNumber")
     }
 
+    @Test func `A VIZ name with a letter that the MRZ lacks is a warning`() {
+        let print = self.print.dropLast() + ["L898902C3", "Surname / Nom", "VERIKSSON"]
+        var front = self.side(self.passport, print: Array(print))
+        for (index, height) in [(5, 0.01), (6, 0.02)] {
+            front.viz?.lines[index].height = height
+            front.viz?.lines[index].place = Box(x: 0.4, y: 0.6 + height, width: 0.2, height: height)
+        }
+        front.viz?.lines[5].place.y = 0.6
+        let result = self.decide([.front: front])
+        #expect(result.capabilities.dataChecks?.first?.decision == Decision(.warning, "MISMATCH_HRZ_MRZ_DATA"))
+        let check = result.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "vizAgrees" }
+        #expect(check?.outcome == .inconclusive && check?.reason == "contradicts without certainty: lastName")
+    }
+
+    @Test func `A birth whose day is unknown fails no check`() {
+        func calendar(_ birth: String, last: Int) -> DataCheckData.Check? {
+            let second = "L898902C36UTO\(birth)F3404159ZE184226B<<<<<1\(last)"
+            let result = self.decide([.front: self.side([self.passport[0], second])])
+            return result.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "calendar" }
+        }
+        let unknown = calendar("6500007", last: 0)
+        #expect(unknown?.outcome == .inconclusive && unknown?.reason == "the day is unknown: birthDate")
+        #expect(calendar("7402290", last: 2)?.outcome == .fail)
+    }
+
     @Test func `A specimen word warns, and without VIZ text it is not checked`() {
         let sample = self.decide([.front: self.side(self.passport, print: self.print + ["SPECIMEN"])])
         #expect(sample.capabilities.imageChecks?.first?.decision == Decision(.warning, "SAMPLE"))

@@ -98,6 +98,14 @@ import Testing
         #expect(DocumentSide(both).kind == .front)
         #expect(self.missing(self.side(), both) == [214, 206])
         #expect(self.missing(both, both) == [206])
+        // Beside a front, where the MRZ's place alone says that the other is one too, a back may be meant.
+        let pair = SideRules(front: self.side(face: 250, photo: 1), back: both)
+        #expect(pair.missing.map(\.code) == [206] && !pair.isCertain)
+        #expect(SideRules(front: both, back: both).isCertain)
+        // A ghost image above a back's lines is no portrait.
+        var ghost = self.side(self.card, face: 90)
+        ghost.mrz?.quad = zone(y: 400)
+        #expect(DocumentSide(ghost).kind == .back)
         // The portrait's card above the back, below it, and beside it.
         for other in [zone(y: 1400), zone(y: 60), zone(y: 620, x: 700)] {
             both.mrz?.quad = other

@@ -33,11 +33,19 @@ struct MRZTextTests {
 
     @Test func `Days that do not exist are impossible, and unknown parts are not`() {
         let today = CalendarDate(year: 2026, month: 11, day: 21)
-        for text in ["110229", "741301", "74O812", "740800"] {
+        for text in ["110229", "741301", "740229", "74O812", "741300", "740032"] {
             let date = MRZDate(Array(text.utf8), kind: .birth, today: today)
             #expect(date.isImpossible && date.date == nil, "\(text)")
         }
         let unknown = MRZDate(Array("74<<<<".utf8), kind: .birth, today: today)
-        #expect(!unknown.isImpossible && unknown.date == nil)
+        #expect(!unknown.isImpossible && unknown.isUnknown && unknown.date == nil)
+    }
+
+    @Test(arguments: ["650000", "650500", "000000"])
+    func `Zeros for month or day are unknown parts`(text: String) {
+        for kind in [MRZDate.Kind.birth, .expiry] {
+            let date = MRZDate(Array(text.utf8), kind: kind, today: CalendarDate(year: 2026, month: 11, day: 21))
+            #expect(!date.isImpossible && date.isUnknown && date.date == nil)
+        }
     }
 }

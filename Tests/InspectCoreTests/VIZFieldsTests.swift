@@ -265,6 +265,12 @@ import Testing
         #expect(read[.address]?.value == "KÖLN\nHEIDESTR. 17")
         #expect(read[.issuingAuthority]?.value == "STADT KÖLN")
         #expect(self.fields(lines)[.address] == nil)
+        // The authority's own address stands under its name.
+        for texts in [["STADT KÖLN", "HEIDESTR. 17"], ["PREFECTURE DE POLICE 75", "HEIDESTR. 17", "KÖLN"]] {
+            let own = texts.enumerated().map { self.line($1, x: 0.5, y: 0.3 + 0.02 * Double($0)) }
+            let ownDays = VIZDays(VIZExpectation(mrz, confidences: []), lines: own, today: Self.today)
+            #expect(self.fields(own, days: ownDays)[.address] == nil)
+        }
     }
 
     @Test(arguments: [
@@ -376,6 +382,11 @@ import Testing
         #expect(VIZAddress("10O MARKET STREET\nBIGTOWN, MA, O2801")?.street == "100 MARKET STREET")
         #expect(VIZAddress("10O MARKET STREET\nBIGTOWN, MA, O2801")?.postalCode == "02801")
         #expect(VIZAddress("1 O'HARA ROAD\nOXFORD")?.street?.contains("O'HARA") == true)
+        for street in ["12 HIGH STREET, FLAT B", "FLAT B, 12 HIGH STREET"] {
+            let flat = VIZAddress(street)
+            #expect(flat?.street == street && flat?.city == nil)
+        }
+        #expect(VIZAddress("HEIDESTR. 17, 51147 KÖLN")?.city == "KÖLN")
         let unclear = VIZAddress("SOMEWHERE")
         #expect(unclear?.street == "SOMEWHERE" && unclear?.city == nil)
     }

@@ -40,10 +40,13 @@ import Testing
         ]
     }
 
-    private func outcomes(_ lines: [VIZLine]) -> [VIZField: VIZRules.Outcome] {
-        let mrz = MRZDocument(lines: Self.mrz, today: Self.today)!
-        let rules = VIZRules(self.facts(lines), expected: VIZExpectation(mrz, confidences: []))
-        return Dictionary(uniqueKeysWithValues: rules.findings.map { ($0.field, $0.outcome) })
+    private func outcomes(_ lines: [VIZLine], mrz: [String] = Self.mrz) -> [VIZField: VIZRules.Outcome] {
+        Dictionary(uniqueKeysWithValues: self.findings(lines, mrz: mrz).map { ($0.field, $0.outcome) })
+    }
+
+    private func findings(_ lines: [VIZLine], mrz: [String] = Self.mrz) -> [VIZRules.Finding] {
+        let mrz = MRZDocument(lines: mrz, today: Self.today)!
+        return VIZRules(self.facts(lines), expected: VIZExpectation(mrz, confidences: [])).findings
     }
 
     @Test(arguments: [
@@ -96,11 +99,51 @@ import Testing
     }
 
     @Test func `A day that no calendar has contradicts, and so does a name of which the MRZ lacks the first letter`() {
-        #expect(self.outcomes(self.page(birth: "32/05/2014"))[.dateOfBirth] == .contradicts)
-        #expect(self.outcomes(self.page(birth: "32/05/20"))[.dateOfBirth] == .notFound)
+        for birth in ["45/05/2014", "33.12.1974", "05/45/2014", "14/13/1974"] {
+            #expect(self.outcomes(self.page(birth: birth))[.dateOfBirth] == .contradicts, "\(birth)")
+        }
+        #expect(self.outcomes(self.page(birth: "45/05/20"))[.dateOfBirth] == .notFound)
         let both = self.page(surname: "VERIKSSON") + [self.line("ERIKSSON", y: 0.19)]
         #expect(self.outcomes(both)[.lastName] == .contradicts)
         #expect(self.outcomes(self.page(surname: "ERIKSSON") + [self.line("VERIKSSON", y: 0.7)])[.lastName] == .agrees)
+    }
+
+    @Test(arguments: [
+        "12/07/1400", "05/04/2523", "32/02/2056", "31/02/2056", "00/00/1965", "00.05.1965", "31.12.9999", "45/05/2500",
+    ])
+    func `A day of another calendar, an unknown one and no limit contradict nothing`(birth: String) {
+        #expect(self.outcomes(self.page(birth: birth))[.dateOfBirth] == .notFound)
+    }
+
+    @Test func `A day of no calendar and a first letter are suspicions, and another number is none`() {
+        func suspicions(_ lines: [VIZLine]) -> [VIZField] {
+            self.findings(lines).filter(\.isSuspicion).map(\.field)
+        }
+        #expect(suspicions(self.page(birth: "45/05/2014")) == [.dateOfBirth])
+        #expect(suspicions(self.page(surname: "VERIKSSON") + [self.line("ERIKSSON", y: 0.19)]) == [.lastName])
+        #expect(suspicions(self.page(number: "L898702C3")).isEmpty)
+    }
+
+    @Test func `A first letter that the MRZ lacks contradicts only where its reader cannot have lost it`() {
+        // No other line spells the name as the MRZ does.
+        #expect(self.outcomes(self.page(surname: "VERIKSSON"))[.lastName] == .notFound)
+        for name in ["<ERIKSSON<<ANNA<MARIA", "ERIKSSON<<<ANNA<MARIA"].map({ $0 + String(repeating: "<", count: 18) }) {
+            let both = self.page(surname: "VERIKSSON") + [self.line("ERIKSSON", y: 0.19)]
+            #expect(self.outcomes(both, mrz: ["P<UTO" + name, Self.mrz[1]])[.lastName] == .agrees, "\(name)")
+        }
+    }
+
+    @Test func `English labels do not put the month first, and the document's days or its state do`() {
+        func birth(_ lines: [(String, Double)]) -> CalendarDate? {
+            let lines = [("DRIVER LICENSE", 0.02), ("3 DOB 05/06/1974", 0.3), ("4d DLN T64235789", 0.4)] + lines
+            return VIZFields(self.facts(lines.map { self.line($0.0, y: $0.1) }))[.dateOfBirth]?.date
+        }
+        #expect(birth([]) == nil)
+        #expect(birth([("4b EXP 25/04/2034", 0.2)]) == CalendarDate(year: 1974, month: 6, day: 5))
+        #expect(birth([("WASHINGTON", 0.1)]) == CalendarDate(year: 1974, month: 5, day: 6))
+        #expect(birth([("NEW YORK", 0.1)]) == CalendarDate(year: 1974, month: 5, day: 6))
+        let dayFirst = birth([("WASHINGTON", 0.1), ("4b EXP 25/04/2034", 0.2)])
+        #expect(dayFirst == CalendarDate(year: 1974, month: 6, day: 5))
     }
 
     @Test func `A contradicting name is read twice in its first word alone`() {

@@ -6,6 +6,8 @@ package struct MRZDate: Sendable, Hashable {
     package var date: CalendarDate?
     /// Six digits that name no day of the calendar: wrong whatever the check digit says.
     var isImpossible: Bool
+    /// Whether month or day is unknown: `<` (Doc 9303-3 §4.8), or zeros, which some states print instead.
+    var isUnknown: Bool
 
     enum Kind { case birth, expiry }
 
@@ -27,13 +29,20 @@ package struct MRZDate: Sendable, Hashable {
         self.text = MRZText.string(bytes)
         self.date = nil
         self.isImpossible = false
+        self.isUnknown = false
         guard bytes.count == 6, bytes.allSatisfy(MRZText.isDigit) else {
             // `74<<<<` is a birth of which only the year is known; letters are simply wrong.
             self.isImpossible = !bytes.allSatisfy { MRZText.isDigit($0) || $0 == MRZText.filler }
+            self.isUnknown = !self.isImpossible
             return
         }
         let digits = bytes.map { Int($0) - 0x30 }
         let (year, month, day) = (digits[0] * 10 + digits[1], digits[2] * 10 + digits[3], digits[4] * 10 + digits[5])
+        if month == 0 || day == 0 {
+            self.isUnknown = month <= 12 && day <= 31
+            self.isImpossible = !self.isUnknown
+            return
+        }
         var full = CalendarDate(year: (kind == .expiry && year >= 70 ? 1900 : 2000) + year, month: month, day: day)
         if kind == .birth, full > today { full.year -= 100 }
         // 29 February may exist in one century only.

@@ -14,6 +14,8 @@ package struct VIZRecord: Codable, Sendable {
         package var reason: Reason?
         /// Whether the value is the printed spelling of what the machine-readable data say.
         var isSpelling: Bool?
+        /// Whether the contradiction is a suspicion alone.
+        var isSuspicion: Bool?
 
         private enum CodingKeys: String, CodingKey {
             case name, value, confidence, comparison, reason
@@ -72,7 +74,7 @@ package struct VIZRecord: Codable, Sendable {
                 self.fields.append(
                     Field(
                         name: finding.field.rawValue, value: line?.text, confidence: line?.confidence,
-                        comparison: finding.outcome))
+                        comparison: finding.outcome, isSuspicion: finding.isSuspicion))
             }
             self.addNames(facts, expected, read)
         }

@@ -14,10 +14,17 @@ extension DataCheckRules {
             record.fields.filter { $0.comparison == outcome }.map(\.name)
         }
         // The image checks judge sides that contradict each other.
-        let contradicting = record.comparedWith == record.part ? fields(.contradicts) : []
+        let isOwn = record.comparedWith == record.part
+        let suspicious = isOwn ? record.fields.filter { $0.isSuspicion == true }.map(\.name) : []
+        let contradicting = isOwn ? fields(.contradicts).filter { !suspicious.contains($0) } : []
         guard contradicting.isEmpty else {
             return DataCheckData.Check(
                 name: name, outcome: .fail, reason: contradicting.joined(separator: ", "))
+        }
+        guard suspicious.isEmpty else {
+            return DataCheckData.Check(
+                name: name, outcome: .inconclusive,
+                reason: "contradicts without certainty: \(suspicious.joined(separator: ", "))")
         }
         let missing = fields(.notFound) + fields(.contradicts)
         return missing.isEmpty
@@ -25,6 +32,12 @@ extension DataCheckRules {
             : DataCheckData.Check(
                 name: name, outcome: .inconclusive,
                 reason: "not found with certainty: \(missing.joined(separator: ", "))")
+    }
+
+    /// Whether the VIZ contradicts the machine-readable data of its own side, although not with certainty.
+    static func isSuspicious(_ extraction: ExtractionRules) -> Bool {
+        guard let record = extraction.viz, record.comparedWith == record.part else { return false }
+        return record.fields.contains { $0.isSuspicion == true }
     }
 
     /// Years from the birth of a holder to today, at most.

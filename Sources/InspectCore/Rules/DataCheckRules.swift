@@ -45,6 +45,8 @@ struct DataCheckRules {
                 CapabilityDecision(type: .rejected, label: .underage)
             } else if failed("notExpired"), policy?.rejectExpired == true {
                 CapabilityDecision(type: .rejected, label: .documentExpiry)
+            } else if Self.isSuspicious(extraction) {
+                CapabilityDecision(type: .warning, label: .mismatchVIZMRZData)
             } else if extraction.chip?.isExpiredOnly == true || Self.restsOnUnprovenChip(extraction) {
                 CapabilityDecision(type: .warning, label: .nfcCertificate)
             } else if failed("notExpired") {
@@ -105,12 +107,16 @@ struct DataCheckRules {
         guard !mrzs.isEmpty else {
             return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no MRZ was read")
         }
-        let impossible = mrzs.flatMap { mrz in
-            [("birthDate", mrz.birthDate), ("expiryDate", mrz.expiryDate)].filter { $0.1?.isImpossible == true }
-        }.map(\.0)
-        return impossible.isEmpty
+        let dates = mrzs.flatMap { [("birthDate", $0.birthDate), ("expiryDate", $0.expiryDate)] }
+        let impossible = dates.filter { $0.1?.isImpossible == true }.map(\.0)
+        guard impossible.isEmpty else {
+            return DataCheckData.Check(name: name, outcome: .fail, reason: impossible.joined(separator: ", "))
+        }
+        let unknown = dates.filter { $0.1?.isUnknown == true }.map(\.0)
+        return unknown.isEmpty
             ? DataCheckData.Check(name: name, outcome: .pass)
-            : DataCheckData.Check(name: name, outcome: .fail, reason: impossible.joined(separator: ", "))
+            : DataCheckData.Check(
+                name: name, outcome: .inconclusive, reason: "the day is unknown: \(unknown.joined(separator: ", "))")
     }
 
     /// A field must have the same value in every source.

@@ -50,7 +50,10 @@ package struct DocumentSide: Codable, Sendable, Hashable {
             evidence.append(.portrait)
         }
         switch mrz?.format {
-        case .td1 where mrz.map({ Self.mrzOnFront.contains($0.issuer) }) == true || Self.isBelowPortrait(facts): break
+        case .td1
+        where mrz.map({ Self.mrzOnFront.contains($0.issuer) }) == true
+            || evidence.contains(.portrait) && Self.isBelowPortrait(facts):
+            break
         case .td1, .frenchLicence, .swissLicence: evidence.append(.mrzOfBack)
         case .td3, .mrva, .mrvb, .frenchID: evidence.append(.mrzOfFront)
         // On either side.
@@ -78,6 +81,12 @@ package struct DocumentSide: Codable, Sendable, Hashable {
             }
         }
         self.isCertain = evidence.contains(.mrzOfFront) || showsBack && facts.faces.isEmpty
+    }
+
+    /// Whether the place of its three lines alone says that it is a front: a back may bear a large second portrait above them.
+    static func isFrontByPlaceOfMRZ(_ facts: DocumentFacts) -> Bool {
+        guard let lines = facts.mrz?.lines, MRZFormat(lines: lines) == .td1 else { return false }
+        return !self.mrzOnFront.contains(String(lines[0].dropFirst(2).prefix(3))) && self.isBelowPortrait(facts)
     }
 
     /// Whether three lines stand below the largest face on the same side, as on residence permits of the United States until 2010.

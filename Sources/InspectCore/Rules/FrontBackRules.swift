@@ -34,7 +34,11 @@ struct FrontBackRules {
         }
         if let viz = extraction.viz, let other = viz.comparedWith, other != viz.part {
             compared += viz.fields.count { $0.comparison == .agrees }
-            differing.formUnion(viz.fields.filter { $0.comparison == .contradicts }.map(\.name))
+            let contradicting = viz.fields.filter { $0.comparison == .contradicts }
+            // A suspicion proves nothing unless something else differs.
+            isCertain =
+                !differing.isEmpty || contradicting.isEmpty || contradicting.contains { $0.isSuspicion != true }
+            differing.formUnion(contradicting.map(\.name))
         }
         if compared == 0, differing.isEmpty, let other = SideText(extraction.sides, today: extraction.today) {
             compared += other.agreeing

@@ -34,7 +34,8 @@ package struct SideRules {
             (self.missing, self.isCertain) = ([noFront, noBack], true)
         case (.back, _) where first.isCertain: (self.missing, self.isCertain) = ([noFront], true)
         case (.front, .front) where Self.bearsSamePortrait(front, back):
-            (self.missing, self.isCertain) = ([noBack], true)
+            self.missing = [noBack]
+            self.isCertain = !DocumentSide.isFrontByPlaceOfMRZ(back) || Self.isSameImage(front, back)
         case _ where Self.isSameImage(front, back):
             let showsFront = first.kind == .front || !front.faces.isEmpty || !knowsFaces
             (self.missing, self.isCertain) = ([showsFront ? noBack : noFront], true)

@@ -12,7 +12,13 @@ struct VIZAddress: Hashable {
         // `KOELN, HEIDESTR. 17`: on one line, commas stand between what others print on two.
         if lines.count == 1, Self.american(lines[0]) == nil {
             let parts = lines[0].split(separator: ",").map { $0.trimmingBlanks }.filter { !$0.isEmpty }
-            if parts.count == 2 { lines = parts }
+            // A town stands after the comma only where its postal code says so: `12 HIGH STREET, FLAT B`.
+            if parts.count == 2,
+                parts.contains(where: { Self.european($0) != nil })
+                    || !Self.hasHouseNumber(parts[0]) && !Self.isPartOfHouse(parts[0])
+            {
+                lines = parts
+            }
         }
         if let last = lines.last, let american = Self.american(last) {
             (self.city, self.subdivision, self.postalCode) = american
@@ -23,7 +29,7 @@ struct VIZAddress: Hashable {
             (self.postalCode, self.city) = (code, city)
             lines.remove(at: index)
         } else if lines.count == 2, let number = lines.firstIndex(where: Self.hasHouseNumber),
-            !Self.hasHouseNumber(lines[1 - number])
+            !Self.hasHouseNumber(lines[1 - number]), !Self.isPartOfHouse(lines[1 - number])
         {
             self.city = lines.remove(at: 1 - number)
         }
@@ -62,6 +68,12 @@ struct VIZAddress: Hashable {
         guard let match = line.wholeMatch(of: pattern) else { return nil }
         // `1012 MARKET STREET` is no city: states with four digits before a name have a street without a number above.
         return (String(match.code), String(match.city))
+    }
+
+    /// `FLAT B`, which some print before the street.
+    private static func isPartOfHouse(_ line: String) -> Bool {
+        let words: Set = ["FLAT", "APARTMENT", "APT", "UNIT", "SUITE", "ROOM", "FLOOR", "BLOCK"]
+        return VIZLabel.plain(line).contains(where: words.contains)
     }
 
     /// `HEIDESTR. 17`, `17 MAIN STREET`

@@ -18,13 +18,14 @@ enum VIZAuthority {
         return self.beginnings.contains { words.starts(with: $0) && (!isWhole || words.count > $0.count) }
     }
 
-    /// Authorities whose whole name is known; a text of as many letters is never another by a single one.
+    /// Authorities whose whole name is known. Some differ by a single letter: VNITRA is Czech, VNÚTRA Slovak.
     private static let whole = [
         "MINISTRY OF FOREIGN AFFAIRS", "MINISTRY OF INTERNAL AFFAIRS", "MINISTRY OF THE INTERIOR",
         "MINISTRY OF INTERIOR", "MINISTRY OF HOME AFFAIRS", "DEPARTMENT OF HOME AFFAIRS",
         "DEPARTMENT OF FOREIGN AFFAIRS", "DEPARTMENT OF INTERNAL AFFAIRS", "UNITED STATES DEPARTMENT OF STATE",
         "PASSPORT OFFICE", "MINISTÈRE DES AFFAIRES ÉTRANGÈRES", "MINISTÈRE DE L'INTÉRIEUR",
-        "DAXİLİ İŞLƏR NAZİRLİYİ", "XARİCİ İŞLƏR NAZİRLİYİ", "MINISTERSTVO VNITRA", "MINISTERSTVO VNÚTRA SR",
+        "DAXİLİ İŞLƏR NAZİRLİYİ", "XARİCİ İŞLƏR NAZİRLİYİ", "MINISTERSTVO VNITRA", "MINISTERSTVO VNÚTRA",
+        "MINISTERSTVO VNÚTRA SR", "MINISTERI DE L'INTERIOR",
         "MINISTERSTVO ZAHRANIČNÍCH VĚCÍ", "MINISTERIO DEL INTERIOR", "MINISTERIO DE RELACIONES EXTERIORES",
         "MINISTERO AFFARI ESTERI", "MINISTERO DEGLI AFFARI ESTERI", "MINISTÉRIO DOS NEGÓCIOS ESTRANGEIROS",
         "MINISTERSTWO SPRAW ZAGRANICZNYCH", "MINISTARSTVO UNUTARNJIH POSLOVA", "MINISTARSTVO UNUTRAŠNJIH POSLOVA",
@@ -37,13 +38,24 @@ enum VIZAuthority {
     }
 
     /// `text` as the authority's name is spelt, if one letter at most was misread; capitals stay where they were read.
-    static func known(_ text: String) -> String? {
+    ///
+    /// - Parameter confidences: Of its characters; a letter that was read with certainty is not replaced.
+    static func known(_ text: String, confidences: [Double]) -> String? {
         let words = text.split(separator: " ")
-        let read = self.letters(text)
-        guard read.count >= 12, !text.contains(where: \.isNumber),
-            let name = self.whole.first(where: { VIZLabel.distance($0.letters, read, most: 1) != nil })?.name
-        else { return nil }
-        let spelt = name.split(separator: " ")
+        let read = zip(text, confidences).flatMap { character, confidence in
+            self.letters(String(character)).map { (letter: $0, confidence: confidence) }
+        }
+        let letters = read.map(\.letter)
+        guard letters.count >= 12, !text.contains(where: \.isNumber) else { return nil }
+        let exact = self.whole.first { $0.letters == letters }
+        let near = self.whole.filter { name in
+            VIZLabel.distance(name.letters, letters, most: 1) != nil
+                && self.isDoubtful(
+                    read.map(\.confidence), at: zip(name.letters, letters).prefix { $0 == $1 }.count,
+                    isReplaced: name.letters.count == letters.count)
+        }
+        guard let name = exact ?? (near.count == 1 ? near[0] : nil) else { return nil }
+        let spelt = name.name.split(separator: " ")
         guard spelt.count == words.count else { return nil }
         return zip(spelt, words).map { spelt, word in
             guard 2 * word.count(where: \.isLowercase) > word.count else { return String(spelt) }
@@ -52,16 +64,29 @@ enum VIZAuthority {
         }.joined(separator: " ")
     }
 
+    /// Whether the first letter that differs was hard to read, or else, where one is missing or too many, one beside it.
+    private static func isDoubtful(_ confidences: [Double], at letter: Int, isReplaced: Bool) -> Bool {
+        let beside = (isReplaced ? letter : letter - 1)..<(letter + 1)
+        return confidences[beside.clamped(to: confidences.indices)].contains { $0 < Limits.reportedVIZText }
+    }
+
     /// The only line under `top` that is one.
     static func line(_ lines: [VIZLine], below top: Double) -> Int? {
         let found = lines.indices.filter { index in
             let line = lines[index]
             let words = VIZLabel.plain(line.text)
             return line.place.y > top && words.joined().count >= 4
-                && (self.begins(line.text) || self.known(VIZFields.trimmed(line.text)) != nil)
+                && (self.begins(line.text) || self.isKnown(line))
         }
         // The second language stands under the first.
         guard let first = found.first, found.count <= 2 else { return nil }
         return first
+    }
+
+    private static func isKnown(_ line: VIZLine) -> Bool {
+        let value = VIZFields.trimmed(line.text)
+        guard let range = line.text.firstRange(of: value) else { return false }
+        let start = line.text.distance(from: line.text.startIndex, to: range.lowerBound)
+        return self.known(value, confidences: Array(line.confidences.dropFirst(start).prefix(value.count))) != nil
     }
 }

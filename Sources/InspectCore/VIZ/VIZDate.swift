@@ -53,11 +53,19 @@ enum VIZDate {
         }
     }
 
-    /// Whether `text` is a day's numbers and nothing else, whether or not a calendar has that day.
-    static func isForm(_ text: String) -> Bool {
+    /// Whether `text` is a day's numbers and nothing else, and no calendar has that day, whichever of day and month stands first.
+    ///
+    /// Zeros are unknown parts, and years far off are other eras or no limit. Nepal's months have up to 32 days, and a month of
+    /// another calendar may have more days than the Gregorian one.
+    static func isOfNoCalendar(_ text: String) -> Bool {
         let parts = text.split(separator: text.first { "./-".contains($0) } ?? "/", omittingEmptySubsequences: false)
-        return parts.count == 3 && parts.map(\.count) == [2, 2, 4]
-            && parts.allSatisfy { $0.allSatisfy { $0.isASCII && $0.isNumber } }
+        guard parts.map(\.count) == [2, 2, 4],
+            parts.allSatisfy({ $0.allSatisfy { $0.isASCII && $0.isNumber } })
+        else { return false }
+        let numbers = parts.compactMap { Int($0) }
+        guard numbers.count == 3, (1900...2099).contains(numbers[2]) else { return false }
+        let (less, more) = (min(numbers[0], numbers[1]), max(numbers[0], numbers[1]))
+        return less > 0 && (less > 12 || more > 32)
     }
 
     /// The characters of the first day in `text` that is written in numbers alone: one or two digits, a full stop, slash or

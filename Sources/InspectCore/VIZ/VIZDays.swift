@@ -5,6 +5,8 @@ struct VIZDays: Hashable {
     var birth: CalendarDate?
     var expiry: CalendarDate?
     var today: CalendarDate?
+    /// Whether its issuer is a state of North America, which may write the month first.
+    var isAmerican = false
     /// Whether the document is a passport's data page.
     var isBooklet = false
     /// The holder's names by the machine-readable data.
@@ -25,6 +27,7 @@ struct VIZDays: Hashable {
     init(_ expected: VIZExpectation?, lines: [VIZLine], today: CalendarDate) {
         self.today = today
         self.isBooklet = expected?.isBooklet == true
+        self.isAmerican = expected?.isAmerican == true
         self.names = expected?.names ?? []
         self.birth = expected?.values.first { $0.field == .dateOfBirth }?.date
         self.expiry = expected?.values.first { $0.field == .expiryDate }?.date

@@ -8,6 +8,8 @@ package struct VIZExpectation: Sendable, Hashable {
         var date: CalendarDate?
         /// The source may have cut it.
         var isTruncated = false
+        /// The MRZ has a filler where the name may begin: the reader may have taken its first letter for one.
+        var mayLackStart = false
 
         /// Approximate number of printed characters; dates range from `1.2.74` to `30 MAR/MAR 1972`.
         package var lengths: ClosedRange<Int> {
@@ -29,6 +31,8 @@ package struct VIZExpectation: Sendable, Hashable {
     package var values: [Value]
     /// The issuing state by the MRZ.
     var state: String?
+    /// Whether a state of North America issued the document, by its MRZ or its barcode.
+    var isAmerican = false
     /// Whether the MRZ is a passport's, whose page has names above all that the MRZ lacks (Doc 9303-4 §4.1).
     var isBooklet = false
     /// Whether the MRZ is that of a card's back.
@@ -42,6 +46,7 @@ package struct VIZExpectation: Sendable, Hashable {
     init(_ mrz: MRZDocument, confidences: [[Double]]) {
         self.values = []
         self.state = mrz.issuingState
+        self.isAmerican = ["USA", "CAN"].contains(mrz.issuingState)
         self.isBooklet = mrz.format == .td3
         self.isCard = mrz.format == .td1
         let layout = MRZLayout(mrz.format)
@@ -60,6 +65,12 @@ package struct VIZExpectation: Sendable, Hashable {
         if isSure(layout.name) {
             add(.lastName, mrz.surname, isTruncated: mrz.nameMayBeTruncated && mrz.givenNames.isEmpty)
             add(.firstName, mrz.givenNames, isTruncated: mrz.nameMayBeTruncated)
+            let name = mrz.lines[layout.name.line].utf8.dropFirst(layout.name.range.lowerBound)
+            let parts = MRZText.string(Array(name.prefix(layout.name.range.count)))
+            let lacksStart =
+                parts.hasPrefix("<")
+                || parts.firstRange(of: "<<<").map { parts[$0.upperBound...].contains { $0 != "<" } } == true
+            for index in self.values.indices { self.values[index].mayLackStart = lacksStart }
         }
         if mrz.checks[.documentNumber] != false, isSure(layout.number) { add(.documentNumber, mrz.documentNumber) }
         if mrz.checks[.birthDate] != false, let date = mrz.birthDate?.date { add(.dateOfBirth, "", date: date) }
@@ -69,6 +80,7 @@ package struct VIZExpectation: Sendable, Hashable {
     /// Fields of a licence's barcode, whose error correction proves them.
     init(_ card: AAMVACard) {
         self.values = []
+        self.isAmerican = card.country != "MEX"
         func add(_ field: VIZField, _ text: String?, isTruncated: Bool? = nil) {
             guard let text, !text.isEmpty else { return }
             self.values.append(Value(field: field, text: text.uppercased(), isTruncated: isTruncated ?? false))

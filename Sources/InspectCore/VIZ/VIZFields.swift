@@ -51,7 +51,10 @@ package struct VIZFields {
         self.layout = layout
         var dates = dates
         if dates.order == nil {
-            dates.order = VIZLayout.isAmerican(facts.lines) ? .monthFirst : VIZDate.order(facts.lines.map(\.text))
+            // Labels in English alone are no evidence: Australia and the Philippines write the day first.
+            let isAmerican =
+                VIZLayout.isAmerican(facts.lines) && (dates.isAmerican || VIZTitle.isOfNorthAmerica(facts))
+            dates.order = VIZDate.order(facts.lines.map(\.text)) ?? (isAmerican ? .monthFirst : nil)
         }
         var found: [Reading] = VIZLicence.readings(facts.lines, dates: dates)
         let known = Set(found.map(\.field))
@@ -160,7 +163,11 @@ package struct VIZFields {
             guard letters >= 2, digits <= 3 else { return nil }
         case .issuingAuthority:
             guard letters >= 2 else { return nil }
-            if let known = VIZAuthority.known(value) { (reading.value, reading.confidence) = (known, 1) }
+            if let known = VIZAuthority.known(
+                value, confidences: Array(line.confidences[span.clamped(to: line.confidences.indices)]))
+            {
+                (reading.value, reading.confidence) = (known, 1)
+            }
         case .categories:
             // Capitals with a digit or two: C1E, AM/B1/B.
             guard value.wholeMatch(of: /[A-Z][A-Z0-9]{0,2}([ ,\/]+[A-Z][A-Z0-9]{0,2})*/) != nil else { return nil }

@@ -76,7 +76,7 @@ enum VIZLicence {
             }
             guard above.count == 1, let first = above.first,
                 let given = self.reading(.firstName, line, index, characters: start..<line.text.count),
-                let number = lines[first].text.firstMatch(of: /^([0-9Il|\]] ?)?(?=\p{Lu}{2})/)
+                let number = lines[first].text.firstMatch(of: /^([0-9|\]] ?|[Il] )?(?=\p{Lu}{2})/)
             else { continue }
             let from = lines[first].text.distance(from: lines[first].text.startIndex, to: number.range.upperBound)
             guard let family = self.reading(.lastName, lines[first], first, characters: from..<lines[first].text.count),

@@ -51,19 +51,28 @@ struct VIZPosition {
             ? first : nil
     }
 
-    /// The first line of the only address: a street with its number, and directly above or under it a town, all as high and with the
-    /// same left edge. On a front, where names stand too, the town has its postal code.
+    /// The first line of the only address: a street with its number, and directly above or under it a town, all as high and with
+    /// the same left edge. On a front, where names stand too, the town has its postal code. An address under an authority's name
+    /// is the authority's.
     static func address(_ facts: VIZFacts, _ layout: VIZLayout, _ days: VIZDays) -> Int? {
         let isBack = days.top == -.infinity
         let isOther = { (index: Int) in layout.isLabel[index] || layout.labels.contains { $0.line == index } }
         let pairs = facts.lines.indices.compactMap { first -> Int? in
             guard !isOther(first), let second = layout.continuation(of: first, most: 1).first else { return nil }
+            let above = facts.lines.indices.filter { self.isDirectlyAbove(facts.lines[$0], facts.lines[first]) }
+            guard !(above + [first]).contains(where: { VIZAuthority.begins(facts.lines[$0].text) }) else { return nil }
             let texts = [first, second].map { VIZFields.trimmed(facts.lines[$0].text) }
             guard texts.contains(where: self.isStreet) else { return nil }
             return texts.contains { isBack ? !self.isStreet($0) && self.isTown($0) : VIZAddress.isEuropeanCity($0) }
                 ? first : nil
         }
         return pairs.count == 1 ? pairs[0] : nil
+    }
+
+    private static func isDirectlyAbove(_ line: VIZLine, _ other: VIZLine) -> Bool {
+        let gap = other.place.y - (line.place.y + line.place.height)
+        return gap > -0.3 * line.place.height && gap < 1.1 * max(line.height, other.height)
+            && line.place.x < other.place.x + other.place.width && other.place.x < line.place.x + line.place.width
     }
 
     /// `HEIDESTR. 17`, `Rue de la Gare 4B`; not `160 cm`.

@@ -20,6 +20,8 @@ package struct VIZRules: Sendable {
         package var line: Int?
         /// Whether it is the line's first word that contradicts: the rest says nothing.
         package var isFirstWord = false
+        /// Whether the contradiction is a suspicion: the MRZ may have been misread, or the date be of another calendar.
+        package var isSuspicion = false
     }
 
     /// One for each field of the expectation.
@@ -33,18 +35,19 @@ package struct VIZRules: Sendable {
         // Two values that agree prove that this is the right document and that its VIZ is legible.
         let isLegible = shown.count { $0 != nil } >= 2
         self.findings = zip(expected.values, shown).map { value, line in
-            if isLegible, let other = Self.longerName(value, fields, expected),
+            if isLegible, let line, let other = Self.longerName(value, fields, expected), other != line,
                 trustsUnconfirmed || facts.lines[other].isConfirmed == true
             {
-                return Finding(field: value.field, outcome: .contradicts, line: other, isFirstWord: true)
+                return Finding(
+                    field: value.field, outcome: .contradicts, line: other, isFirstWord: true, isSuspicion: true)
             }
             if let line { return Finding(field: value.field, outcome: .agrees, line: line) }
-            let other =
-                isLegible
-                ? Self.contradiction(value, fields, expected) ?? Self.nearMiss(value, facts)
-                    ?? Self.noDay(value, facts, fields.layout) : nil
+            let proven =
+                isLegible ? Self.contradiction(value, fields, expected) ?? Self.nearMiss(value, facts) : nil
+            let other = proven ?? (isLegible ? Self.noDay(value, facts, fields.layout) : nil)
             if let other, trustsUnconfirmed || facts.lines[other].isConfirmed == true {
-                return Finding(field: value.field, outcome: .contradicts, line: other)
+                return Finding(
+                    field: value.field, outcome: .contradicts, line: other, isSuspicion: proven == nil)
             }
             return Finding(field: value.field, outcome: .notFound)
         }
@@ -101,7 +104,7 @@ package struct VIZRules: Sendable {
     private static func longerName(
         _ value: VIZExpectation.Value, _ fields: VIZFields, _ expected: VIZExpectation
     ) -> Int? {
-        guard value.field == .firstName || value.field == .lastName, !value.isTruncated,
+        guard value.field == .firstName || value.field == .lastName, !value.isTruncated, !value.mayLackStart,
             let reading = fields[value.field], reading.confidence >= Limits.sureVIZText,
             !expected.values.contains(where: { $0.isShown(in: reading.value) }),
             let printed = VIZText.words(reading.value).first, printed.allSatisfy(\.isASCII),
@@ -110,15 +113,13 @@ package struct VIZRules: Sendable {
         return printed.dropFirst() == wanted ? reading.line : nil
     }
 
-    /// A labelled date in numbers that no calendar has, `32/05/2014`: it is another than the MRZ's, whichever was meant.
+    /// A labelled date in numbers that no calendar has, `45/05/2014`: it is another than the MRZ's, whichever was meant.
     private static func noDay(_ value: VIZExpectation.Value, _ facts: VIZFacts, _ layout: VIZLayout) -> Int? {
         guard value.date != nil else { return nil }
         for label in layout.labels where label.field == value.field && label.inline == nil {
             guard let index = layout.value(of: label) else { continue }
             let line = facts.lines[index]
-            if line.confidence >= Limits.sureVIZText, VIZDate.isForm(line.text), VIZDate.readings(line.text).isEmpty {
-                return index
-            }
+            if line.confidence >= Limits.sureVIZText, VIZDate.isOfNoCalendar(line.text) { return index }
         }
         return nil
     }

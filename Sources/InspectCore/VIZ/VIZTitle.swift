@@ -31,6 +31,13 @@ enum VIZTitle {
         "ALBERTA", "MANITOBA", "ONTARIO", "QUEBEC", "SASKATCHEWAN", "CANADA",
     ]
 
+    /// States and provinces of several words.
+    private static let longNames: [[String]] = [
+        "NEW YORK", "NEW JERSEY", "NEW HAMPSHIRE", "NEW MEXICO", "NORTH CAROLINA", "SOUTH CAROLINA", "NORTH DAKOTA",
+        "SOUTH DAKOTA", "RHODE ISLAND", "DISTRICT OF COLUMBIA", "UNITED STATES", "BRITISH COLUMBIA", "NOVA SCOTIA",
+        "NEW BRUNSWICK", "PRINCE EDWARD ISLAND", "NEWFOUNDLAND AND LABRADOR",
+    ].map { $0.split(separator: " ").map(String.init) }
+
     private static let countries: [String: String] = [
         "AUSTRIA": "AUT", "BELGIUM": "BEL", "BULGARIA": "BGR", "CROATIA": "HRV", "CYPRUS": "CYP", "CZECH": "CZE",
         "DENMARK": "DNK", "DEUTSCHLAND": "DEU", "ESTONIA": "EST", "FINLAND": "FIN", "GREECE": "GRC", "HUNGARY": "HUN",
@@ -61,6 +68,15 @@ enum VIZTitle {
         let all = Set(self.lines(facts).joined())
         let found = Set(self.types.filter { $0.words.isSubset(of: all) }.map(\.type))
         return found.count == 1 ? found.first : nil
+    }
+
+    /// Whether the text names a state of the United States or a province of Canada, in its title or after a town.
+    static func isOfNorthAmerica(_ facts: VIZFacts) -> Bool {
+        facts.lines.contains { VIZAddress.isAmericanCity(VIZFields.trimmed($0.text)) }
+            || self.lines(facts).contains { words in
+                words.contains { self.states.contains($0) || self.provinces.contains($0) }
+                    || self.longNames.contains { words.firstRange(of: $0) != nil }
+            }
     }
 
     static func country(_ facts: VIZFacts) -> String? {

@@ -308,8 +308,8 @@ if whole; then
     queue=("${rest[0]}" "${rest[-1]}" "${rest[@]:1:${#rest[@]}-2}" ${queue[@]+"${queue[@]}"})
     class=as-is
     hurry
-    # Five take some two processors.
-    lanes=$(($(nproc) < 2 ? 3 : 5))
+    # They wait a third of their time, and browsers and cameras of the capture link need theirs.
+    lanes=$(($(nproc) + 1))
 fi
 joined
 summary

@@ -1006,6 +1006,13 @@ CREATE FUNCTION insp.console_job(p_token_sha256 bytea, p_roles text[], p_id uuid
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.console_keep(p_token_sha256 bytea, p_id uuid) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1050,6 +1057,12 @@ CREATE FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, 
     AS ...
 
 CREATE FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) RETURNS TABLE(kind text, name text, value text, used double precision)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_partner_names(p_token_sha256 bytea) RETURNS SETOF text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -5926,6 +5939,7 @@ CREATE INDEX dead_open ON insp.dead USING btree (died_at, job_id) WHERE (resolve
 CREATE INDEX dead_open_code ON insp.dead USING btree (code, died_at, job_id) WHERE (resolved_at IS NULL);
 CREATE INDEX dead_open_partner ON insp.dead USING btree (partner_id, died_at, job_id) WHERE (resolved_at IS NULL);
 CREATE INDEX delayed_job ON insp.delayed USING btree (job_id);
+CREATE INDEX delayed_queue ON insp.delayed USING btree (queue, run_at, job_id);
 CREATE INDEX endpoint_authorization_used ON insp.endpoint_authorization USING btree (authorization_id);
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) WHERE is_default;
 CREATE INDEX endpoint_disabled ON insp.endpoint USING btree (id) WHERE (NOT enabled);
@@ -6378,6 +6392,8 @@ REVOKE ALL ON FUNCTION insp.console_filter(p_kind text, p_filter jsonb) FROM PUB
 REVOKE ALL ON FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_job(p_token_sha256 bytea, p_roles text[], p_id uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_keep(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_keep(p_token_sha256 bytea, p_id uuid) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed double precision, OUT keys bigint, OUT keys_oldest double precision, OUT persons bigint, OUT persons_oldest double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest double precision, OUT checkpoint bigint, OUT signer text, OUT signed double precision) FROM PUBLIC;
@@ -6392,6 +6408,8 @@ REVOKE ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind
 GRANT ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_partner_names(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_partner_names(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_partners(p_token_sha256 bytea, p_roles text[], p_partner text, OUT actor text, OUT partners integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text) TO insp_console;

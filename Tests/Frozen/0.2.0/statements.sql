@@ -74,6 +74,11 @@ SELECT insp.token_fail($1, $2, $3, $4);
 SELECT insp.token_store($1, $2, $3, $4, $5);
 
 -- Console, the queue
+-- takes: bytea
+-- gives: console_partner_names text
+SELECT * FROM insp.console_partner_names($1);
+
+-- Console, the queue
 -- takes: bytea, uuid
 -- gives: aspect text, explanation text
 SELECT aspect, explanation FROM insp.console_explain($1, $2);
@@ -169,6 +174,11 @@ SELECT insp.console_decide($1, $2, $3, $4, $5);
 -- takes: bytea, bigint, text
 -- gives: console_end_person void
 SELECT insp.console_end_person($1, $2, $3);
+
+-- Console, the queue
+-- takes: bytea, uuid
+-- gives: console_keep boolean
+SELECT insp.console_keep($1, $2);
 
 -- Console, the queue
 -- takes: bytea, text, text

@@ -3,11 +3,11 @@ extension OpenAPIExample.Values {
     static let finished = #"""
         {
           "type": "job.finished",
-          "timestamp": "2026-11-27T11:58:37.286Z",
-          "callbackSentAt": "2026-11-27T11:58:37.286Z",
+          "timestamp": "2026-11-27T15:39:56.730Z",
+          "callbackSentAt": "2026-11-27T15:39:56.730Z",
           "userReference": "user 7",
-          "workflowExecution": {"id": "01a21cdf-2689-762c-b979-2dc2c7afd2d7", "definitionKey": "3", "status": "PROCESSED"},
-          "data": {"id": "01a21cdf-2689-762c-b979-2dc2c7afd2d7", "status": 128, "decision": "PASSED"}
+          "workflowExecution": {"id": "01a21da9-c396-7a18-8d9b-f659e13204c9", "definitionKey": "3", "status": "PROCESSED"},
+          "data": {"id": "01a21da9-c396-7a18-8d9b-f659e13204c9", "status": 128, "decision": "PASSED"}
         }
         """#
 }

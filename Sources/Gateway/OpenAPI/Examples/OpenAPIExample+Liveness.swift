@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let liveness = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21cdf-3d96-721e-b94a-536d1172a16f",
+          "id": "01a21da9-e607-7c31-b5c0-9fcd65e8d4f7",
           "status": 128,
           "workflow": {"key": "liveness", "definitionKey": "6"},
-          "createdAt": "2026-11-27T11:58:42.063Z",
-          "startedAt": "2026-11-27T11:58:42.083Z",
-          "completedAt": "2026-11-27T11:58:42.796Z",
+          "createdAt": "2026-11-27T15:40:03.456Z",
+          "startedAt": "2026-11-27T15:40:03.477Z",
+          "completedAt": "2026-11-27T15:40:04.408Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "YELLOW", "endMs": 631, "score": 0.9978611533656886, "outcome": "pass", "startMs": 231},
-                    {"name": "MAGENTA", "endMs": 1031, "score": 0.9988212113884858, "outcome": "pass", "startMs": 631},
-                    {"name": "CYAN", "endMs": 1431, "score": 0.9997998894374478, "outcome": "pass", "startMs": 1031},
-                    {"name": "RED", "endMs": 1831, "score": 0.9998157551702653, "outcome": "pass", "startMs": 1431},
-                    {"name": "MAGENTA", "endMs": 2231, "score": 0.9997961260862707, "outcome": "pass", "startMs": 1831},
-                    {"name": "CYAN", "endMs": 2631, "score": 0.9996780303521622, "outcome": "pass", "startMs": 2231},
-                    {"name": "RED", "endMs": 3031, "score": 0.999576809408701, "outcome": "pass", "startMs": 2631}
+                    {"name": "YELLOW", "endMs": 631, "score": 0.9998703648113239, "outcome": "pass", "startMs": 231},
+                    {"name": "RED", "endMs": 1031, "score": 0.9996008214191071, "outcome": "pass", "startMs": 631},
+                    {"name": "BLUE", "endMs": 1431, "score": 0.9992194101981531, "outcome": "pass", "startMs": 1031},
+                    {"name": "RED", "endMs": 1831, "score": 0.9993915949107794, "outcome": "pass", "startMs": 1431},
+                    {"name": "CYAN", "endMs": 2231, "score": 0.9996959989152239, "outcome": "pass", "startMs": 1831},
+                    {"name": "RED", "endMs": 2631, "score": 0.999848134922727, "outcome": "pass", "startMs": 2231},
+                    {"name": "GREEN", "endMs": 3031, "score": 0.999979919467149, "outcome": "pass", "startMs": 2631}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.03593724665969288,
+                    "lead": 0.040147092944703214,
                     "soft": 0,
                     "frame": 0,
                     "lagMs": 231,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.3105028289406688,
-                    "faceGain": 0.3597537922675175,
-                    "response": 0.3855766085810948,
+                    "relief": 1.304273354212845,
+                    "faceGain": 0.35864669808771515,
+                    "response": 0.3806959661144805,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
-                    "saturated": 0.12375565610859729,
-                    "weakerHalf": 0.9991713228632447,
-                    "correlation": 0.999335321881048,
+                    "saturated": 0.16266968325791856,
+                    "weakerHalf": 0.9993360926464937,
+                    "correlation": 0.9996036887234061,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.0209695666934965
+                    "backgroundGain": 0.020264672617234504
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -143,7 +143,7 @@ extension OpenAPIExample.Values {
           "engine": {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0"},
-            "timingsMs": {"cpu": 661.2944, "face": 76, "decide": 9.6, "acquired": 5.8, "liveness": 591.2, "cpu.decode": 0}
+            "timingsMs": {"cpu": 667.128389, "face": 84.1, "decide": 12.1, "acquired": 5.9, "liveness": 785.7, "cpu.decode": 1.852138}
           }
         }
         """#

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let passed = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21cdf-2689-762c-b979-2dc2c7afd2d7",
+          "id": "01a21da9-c396-7a18-8d9b-f659e13204c9",
           "status": 128,
           "workflow": {"key": "id_identity", "definitionKey": "3"},
-          "createdAt": "2026-11-27T11:58:36.158Z",
-          "startedAt": "2026-11-27T11:58:36.184Z",
-          "completedAt": "2026-11-27T11:58:37.286Z",
+          "createdAt": "2026-11-27T15:39:54.625Z",
+          "startedAt": "2026-11-27T15:39:54.669Z",
+          "completedAt": "2026-11-27T15:39:56.730Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "RED", "endMs": 631, "score": 0.9992141715155884, "outcome": "pass", "startMs": 231},
-                    {"name": "BLUE", "endMs": 1031, "score": 0.9994358777889414, "outcome": "pass", "startMs": 631},
-                    {"name": "YELLOW", "endMs": 1431, "score": 0.99940419757014, "outcome": "pass", "startMs": 1031},
-                    {"name": "CYAN", "endMs": 1831, "score": 0.9987454943417173, "outcome": "pass", "startMs": 1431},
-                    {"name": "GREEN", "endMs": 2231, "score": 0.9991544640986872, "outcome": "pass", "startMs": 1831},
-                    {"name": "RED", "endMs": 2631, "score": 0.9997801338996428, "outcome": "pass", "startMs": 2231},
-                    {"name": "MAGENTA", "endMs": 3031, "score": 0.9995915172073601, "outcome": "pass", "startMs": 2631}
+                    {"name": "BLUE", "endMs": 664, "score": 0.9972622682250523, "outcome": "pass", "startMs": 264},
+                    {"name": "MAGENTA", "endMs": 1064, "score": 0.998090482114566, "outcome": "pass", "startMs": 664},
+                    {"name": "GREEN", "endMs": 1464, "score": 0.9980701099263841, "outcome": "pass", "startMs": 1064},
+                    {"name": "YELLOW", "endMs": 1864, "score": 0.9880779763505365, "outcome": "pass", "startMs": 1464},
+                    {"name": "MAGENTA", "endMs": 2264, "score": 0.9858016279562726, "outcome": "pass", "startMs": 1864},
+                    {"name": "RED", "endMs": 2664, "score": 0.9942208884731509, "outcome": "pass", "startMs": 2264},
+                    {"name": "CYAN", "endMs": 3064, "score": 0.9957729498861413, "outcome": "pass", "startMs": 2664}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.03959609707820287,
+                    "lead": 0.05007579230785336,
                     "soft": 0,
                     "frame": 0,
-                    "lagMs": 231,
+                    "lagMs": 264,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.2901224920360488,
-                    "faceGain": 0.36197632107058786,
-                    "response": 0.3352656855767001,
+                    "relief": 1.292684235356413,
+                    "faceGain": 0.3041349416827288,
+                    "response": 0.28883760984029555,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
-                    "saturated": 0.15316742081447965,
-                    "weakerHalf": 0.9990237967705253,
-                    "correlation": 0.9992387143915124,
+                    "saturated": 0.0990950226244344,
+                    "weakerHalf": 0.9820276504096064,
+                    "correlation": 0.981154480534067,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.020861763087081216
+                    "backgroundGain": 0.0173511095512677
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -121,7 +121,7 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 83.99208100000001,
+                    "cpuMs": 91.81239400000001,
                     "fields": [
                       {"name": "lastName", "value": "ERIKSSON", "comparison": "agrees", "confidence": 0.9999964237213135},
                       {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9999998807907104},
@@ -132,7 +132,7 @@ extension OpenAPIExample.Values {
                       {"name": "personalNumber", "value": "ZE184226B", "confidence": 0.999980092048645},
                       {"name": "placeOfBirth", "value": "ZENITH", "confidence": 0.9843587875366211},
                       {"name": "issuingDate", "value": "2024-04-16", "confidence": 0.9995864033699036},
-                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 0.9999982118606567}
+                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 1}
                     ],
                     "linesRead": 18,
                     "linesFound": 28,
@@ -299,21 +299,21 @@ extension OpenAPIExample.Values {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0"},
             "timingsMs": {
-              "cpu": 913.5456179999999,
-              "face": 69.3,
-              "decide": 89.2,
-              "cpu.mrz": 23,
-              "cpu.viz": 84,
-              "acquired": 14.5,
-              "cpu.file": 8,
-              "document": 249.9,
-              "liveness": 600,
-              "cpu.faces": 64,
-              "cpu.ghost": 20,
-              "cpu.decode": 11.274030999999999,
+              "cpu": 905.301088,
+              "face": 107.5,
+              "decide": 239,
+              "cpu.mrz": 20,
+              "cpu.viz": 91.8,
+              "acquired": 26.3,
+              "cpu.file": 7.6,
+              "document": 533.8,
+              "liveness": 1032.8,
+              "cpu.faces": 62.2,
+              "cpu.ghost": 19.9,
+              "cpu.decode": 11.043057,
               "cpu.barcode": 0,
-              "cpu.outline": 5.5,
-              "cpu.quality": 40
+              "cpu.outline": 7.4,
+              "cpu.quality": 26.4
             }
           }
         }

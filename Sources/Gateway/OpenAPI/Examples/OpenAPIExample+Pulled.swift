@@ -4,15 +4,15 @@ extension OpenAPIExample.Values {
         {
           "events": [
             {
-              "body": "{\"data\": {\"endpoint\": 3}, \"type\": \"endpoint.test\", \"timestamp\": \"2026-11-27T11:58:43.263Z\"}",
+              "body": "{\"data\": {\"endpoint\": 3}, \"type\": \"endpoint.test\", \"timestamp\": \"2026-11-27T15:40:05.142Z\"}",
               "headers": {
-                "webhook-id": "msg_5d080b247e1b48bfa7834640d041b0bf",
-                "webhook-signature": "v1,bbTCWGTlGhW6L0PFsrjq7depQw0I3pdx0C+UV8DtH/w=",
-                "webhook-timestamp": "1795780723"
+                "webhook-id": "msg_b923975aa5e244acbb58ce21657cfe79",
+                "webhook-signature": "v1,Bz7cqQlTkQWhA0fBZqNqH6DxeslTXe9ZptkwxmqPuno=",
+                "webhook-timestamp": "1795794005"
               }
             }
           ],
-          "next": "jbKmrtS9JPToTtMypi4C_oS6lFGO_Qp-RsmnDONarCJFxxpcNipwEySE4zFz8rqf4o51sOXS79ISymIWohnuXqrjJE4vQ1Uq8I5wTnN23NU"
+          "next": "jDq3WCCuF6wNTJBFQwPNqQQ5O4xrO6tTsEA8O14q319erwllF3SusgT4WmKWMFiCecNi5np3Gj7lp1Lj2dNQEkyiQccomYjQdT8_DZjJ3nc"
         }
         """#
 }

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let rejected = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21cdf-088c-7e46-a6aa-25f735bc18e3",
+          "id": "01a21da9-8d58-73c2-9b5a-51b96009794a",
           "status": 128,
           "workflow": {"key": "id", "definitionKey": "2"},
-          "createdAt": "2026-11-27T11:58:28.489Z",
-          "startedAt": "2026-11-27T11:58:28.914Z",
-          "completedAt": "2026-11-27T11:58:29.389Z",
+          "createdAt": "2026-11-27T15:39:40.758Z",
+          "startedAt": "2026-11-27T15:39:41.670Z",
+          "completedAt": "2026-11-27T15:39:42.743Z",
           "userReference": "user 7",
           "decision": {
             "risk": {"score": 97, "findings": [{"name": "dataChecks.MISMATCH_HRZ_MRZ_DATA", "weight": 90}]},
@@ -50,7 +50,7 @@ extension OpenAPIExample.Values {
                     "missingCorner": 0,
                     "balancedChroma": 57,
                     "backgroundChroma": 31,
-                    "laplacianVariance": 477.0935874865608
+                    "laplacianVariance": 477.09358748656075
                   }
                 },
                 "parts": ["FRONT"],
@@ -85,7 +85,7 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 123.37212600000001,
+                    "cpuMs": 126.54441900000002,
                     "fields": [
                       {"name": "lastName", "value": "PETROVIC", "comparison": "contradicts", "confidence": 0.9996469020843506},
                       {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9996925592422485},
@@ -96,7 +96,7 @@ extension OpenAPIExample.Values {
                       {"name": "personalNumber", "value": "ZE184226B", "confidence": 0.999969482421875},
                       {"name": "placeOfBirth", "value": "ZENITH", "confidence": 0.8550148606300354},
                       {"name": "issuingDate", "value": "2024-04-16", "confidence": 0.9996802806854248},
-                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 0.9998151659965515}
+                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 1}
                     ],
                     "linesRead": 24,
                     "linesFound": 29,
@@ -181,19 +181,19 @@ extension OpenAPIExample.Values {
             "models": {},
             "versions": {"inspectd": "0.2.0"},
             "timingsMs": {
-              "cpu": 289.31225600000005,
-              "decide": 111.1,
-              "cpu.mrz": 19.2,
-              "cpu.viz": 123.4,
-              "acquired": 20.8,
-              "cpu.file": 8,
-              "document": 325.2,
-              "cpu.faces": 17.5,
-              "cpu.ghost": 18.3,
-              "cpu.decode": 13.259782999999999,
+              "cpu": 239.13646799999998,
+              "decide": 385.8,
+              "cpu.mrz": 23.2,
+              "cpu.viz": 126.5,
+              "acquired": 15.6,
+              "cpu.file": 9.8,
+              "document": 641.6,
+              "cpu.faces": 10.9,
+              "cpu.ghost": 20.8,
+              "cpu.decode": 8.295155,
               "cpu.barcode": 0,
-              "cpu.outline": 22.5,
-              "cpu.quality": 67.3
+              "cpu.outline": 5.3,
+              "cpu.quality": 34.4
             }
           }
         }

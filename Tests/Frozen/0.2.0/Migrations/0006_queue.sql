@@ -81,6 +81,8 @@ CREATE TABLE insp.delayed (
     autovacuum_analyze_threshold = 100000);
 -- By job: cancelling a job deletes its delayed row, and a worker that drains need not wait for it.
 CREATE INDEX delayed_job ON insp.delayed (job_id);
+-- By queue: the console counts a partner's delayed jobs without reading everybody's.
+CREATE INDEX delayed_queue ON insp.delayed (queue, run_at, job_id);
 COMMENT ON TABLE insp.delayed IS 'Jobs that wait for a time: scheduled ones and failed ones between attempts';
 COMMENT ON COLUMN insp.delayed.run_at IS 'When the job becomes ready';
 COMMENT ON COLUMN insp.delayed.job_id IS 'The job';

@@ -145,6 +145,7 @@ COMMENT ON COLUMN insp.console_batch.last IS 'Their last place in it';
 COMMENT ON COLUMN insp.console_batch.attempts IS 'Attempts that were begun: one that failed, or whose console died, halves the batch';
 COMMENT ON COLUMN insp.console_batch.attempt IS
     'Number of the last attempt, which only rises and is never another''s: what a console says of an earlier one has no effect';
+COMMENT ON SEQUENCE insp.console_batch_attempt_seq IS 'Numbers of attempts at batches; each is used once';
 COMMENT ON COLUMN insp.console_batch.until IS 'Left alone until then, by other consoles than the one that has taken it';
 COMMENT ON COLUMN insp.console_batch.failure IS 'SQLSTATE of the last attempt''s failure; null: none, or unknown';
 COMMENT ON COLUMN insp.console_batch.freed IS 'Of an endpoint being enabled: callbacks freed up to now; null: it is not enabled yet';

@@ -49,10 +49,10 @@ DECLARE
     s insp.capture_session;
 BEGIN
     SELECT * INTO s FROM insp.capture_session x WHERE x.token_sha256 = p_token_sha256;
-    PERFORM insp.capture_check_open(s);
+    is_mine := coalesce(s.browser_sha256 = p_browser_sha256, false);
+    PERFORM insp.capture_check_open(s, CASE WHEN is_mine THEN insp.capture_grace() ELSE '0' END);
     id := s.id;
     state := CASE WHEN s.job_id IS NOT NULL THEN 'submitted' WHEN s.browser_sha256 IS NOT NULL THEN 'open' ELSE 'new' END;
-    is_mine := coalesce(s.browser_sha256 = p_browser_sha256, false);
     parts := s.parts;
     challenge := s.challenge;
     fallback := s.fallback;
@@ -83,7 +83,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_find(bytea, bytea) IS
-    'What a link''s page must know: the state (new, open, submitted), whether this browser began, what to capture, and the policy to consent to, or to which this browser''s person consented. Only the browser that began learns of the return URL, the tries and the job';
+    'What a link''s page must know: the state (new, open, submitted), whether this browser began, what to capture, and the policy to consent to, or to which this browser''s person consented. Only the browser that began learns of the return URL, the tries and the job, and for insp.capture_grace after the link''s time (expires_in is 0) of what it needs to send again';
 GRANT EXECUTE ON FUNCTION insp.capture_find(bytea, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_open(
@@ -208,6 +208,7 @@ DECLARE
     -- Without what the camera should have taken of the person, where the partner lets a reviewer decide; never without the document.
     declines constant boolean := s.fallback = 'review' AND EXISTS (SELECT FROM unnest(s.parts) k WHERE k = ANY (person) AND k <> ALL (p_kinds));
     other text;
+    given insp.challenge;
 BEGIN
     other := (SELECT k FROM unnest(p_kinds) k WHERE k <> ALL (s.parts) LIMIT 1);
     IF other IS NOT NULL THEN
@@ -223,9 +224,17 @@ BEGIN
         'the payload is not the link''s', NULL, 'PAYLOAD_INVALID');
     PERFORM insp.require(('FRAMES' = ANY (p_kinds)) = (p_payload ? 'challenge'), 'FRAMES or challenge', 'Frames answer a challenge.',
         'PART_MISSING', 'FRAMES');
-    IF p_payload ? 'challenge' AND NOT EXISTS (SELECT FROM insp.challenge c
-        WHERE c.id = s.challenge_id AND c.token_sha256 = sha256(convert_to(p_payload #>> '{challenge,token}', 'UTF8'))) THEN
-        PERFORM insp.refuse('CHALLENGE_INVALID', 'it is not the link''s last one', p_field => 'challenge.token');
+    IF p_payload ? 'challenge' THEN
+        SELECT * INTO given FROM insp.challenge c
+        WHERE c.id = s.challenge_id AND c.token_sha256 = sha256(convert_to(p_payload #>> '{challenge,token}', 'UTF8'));
+        IF NOT FOUND THEN
+            PERFORM insp.refuse('CHALLENGE_INVALID', 'it is not the link''s last one', p_field => 'challenge.token');
+        ELSIF given.expires_at < clock_timestamp() THEN
+            -- Here, too: what insp.consume_challenge refuses has a key already.
+            PERFORM insp.refuse('CHALLENGE_EXPIRED', p_field => 'challenge.token');
+        ELSIF given.consumed_at IS NOT NULL THEN
+            PERFORM insp.refuse('CHALLENGE_USED', p_field => 'challenge.token');
+        END IF;
     END IF;
     RETURN insp.gateway_payload(s.partner_id, 'capture', p_payload);
 END
@@ -235,7 +244,8 @@ COMMENT ON FUNCTION insp.capture_payload(insp.capture_session, jsonb, text[]) IS
 
 CREATE OR REPLACE FUNCTION insp.capture_grace() RETURNS interval
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- The gateway looks the link up when a request's head arrives, and its body may take five minutes.
+    -- The gateway looks the link up when a request's head arrives, and its body may take five minutes. Where it did not arrive, the
+    -- page sends it again whole.
     SELECT interval '6 minutes'
 $$;
 COMMENT ON FUNCTION insp.capture_grace() IS 'How long after a link''s time what was begun before is still accepted';

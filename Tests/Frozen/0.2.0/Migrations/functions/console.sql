@@ -104,7 +104,9 @@ BEGIN
     PERFORM insp.require(coalesce(length(btrim(console_end_sessions.reason)) BETWEEN 1 AND 200, true), 'reason',
         'Give a reason of at most 200 characters.');
     SELECT p.actor INTO who FROM insp.console_person p
-    WHERE lower(p.actor) = lower('console:' || regexp_replace(console_end_sessions.person, '^console:', ''));
+    WHERE lower(p.actor) IN (lower(console_end_sessions.person), lower('console:' || console_end_sessions.person))
+    -- A provider's name may itself begin with console:, so the name in the record goes first.
+    ORDER BY lower(p.actor) = lower(console_end_sessions.person) DESC LIMIT 1;
     PERFORM insp.require(who IS NOT NULL, 'person', 'insp.console_person lists who has signed in, by their names in the record.');
     DELETE FROM insp.console_session s WHERE s.actor = who;
     GET DIAGNOSTICS ended = ROW_COUNT;

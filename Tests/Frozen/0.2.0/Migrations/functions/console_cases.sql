@@ -34,6 +34,23 @@ COMMENT ON FUNCTION insp.console_take(bytea, uuid) IS
     'Takes a case for a quarter of an hour, or extends that; CASE_TAKEN if somebody else has it, or if the caller decided it and a second person must confirm. Recorded';
 GRANT EXECUTE ON FUNCTION insp.console_take(bytea, uuid) TO insp_console;
 
+CREATE OR REPLACE FUNCTION insp.console_keep(p_token_sha256 bytea, p_id uuid) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
+    w record;
+BEGIN
+    SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
+    UPDATE insp.case_lease l SET until = now() + interval '15 minutes'
+    WHERE l.job_id = (SELECT j.id FROM insp.job j WHERE j.public_id = p_id AND j.status = 64
+            AND (w.is_all OR j.partner_id = ANY (w.partners)))
+        AND l.actor = w.actor AND l.until > now();
+    RETURN FOUND;
+END
+$$;
+COMMENT ON FUNCTION insp.console_keep(bytea, uuid) IS
+    'Extends the caller''s own lease of a case while the person types; false: the caller has not got it, and does not get it';
+GRANT EXECUTE ON FUNCTION insp.console_keep(bytea, uuid) TO insp_console;
+
 CREATE OR REPLACE FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE

@@ -90,6 +90,20 @@ COMMENT ON FUNCTION insp.console_pause(bytea, text, text, boolean, text) IS
     'insp.pause, with a reason, or insp.resume: of an operator''s partner, or of a lane for operators of every partner';
 GRANT EXECUTE ON FUNCTION insp.console_pause(bytea, text, text, boolean, text) TO insp_console;
 
+CREATE OR REPLACE FUNCTION insp.console_partner_names(p_token_sha256 bytea) RETURNS SETOF text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
+DECLARE
+    w record;
+BEGIN
+    SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
+    RETURN QUERY SELECT p.name FROM insp.partner p WHERE p.erased_at IS NULL AND (w.is_all OR p.id = ANY (w.partners))
+        ORDER BY p.name LIMIT 1001;
+END
+$$;
+COMMENT ON FUNCTION insp.console_partner_names(bytea) IS
+    'Up to 1001 partners (a page shows 1000) of which the person may see how they are set (insp.console_partner)';
+GRANT EXECUTE ON FUNCTION insp.console_partner_names(bytea) TO insp_console;
+
 CREATE OR REPLACE FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) RETURNS TABLE (
     kind text, name text, value text, used double precision)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$

@@ -123,6 +123,8 @@ DECLARE
     w record;
     one record;
     sought integer[];
+    -- Names at the console that may be the same person's, of whatever issuer.
+    mine text[];
     -- Partners whose cases two people decide.
     doubled integer[];
     -- Cases that one call looks at, of those that the person may take. Without a reason, the first one will do: others are for
@@ -138,8 +140,9 @@ BEGIN
     doubled := ARRAY(SELECT p.id FROM insp.partner p WHERE p.second_review);
     share := insp.console_share(scanned, sought);
     depth := insp.console_share(20000, sought);
-    -- Two names at the console are one person's only if they are equal (insp.console_person), which is cheap to tell; only for those of
-    -- logins is insp.is_same_person asked. Both conditions stand here twice: a function would be called for each row.
+    -- insp.is_same_person is asked once for each name at the console, and for a row only of a login: those are no list. Both conditions
+    -- stand here twice: a function would be called for each row.
+    mine := w.actor || ARRAY(SELECT p.actor FROM insp.console_person p WHERE insp.is_same_person(p.actor, w.actor));
     FOR one IN
         -- First the reasons (as insp.case_reasons, which would be called for each row), and then only the jobs of what they leave.
         SELECT j.public_id, y.summary
@@ -148,7 +151,7 @@ BEGIN
                 (SELECT r.job_id, r.since
                 FROM (SELECT * FROM insp.review_wait y WHERE sought IS NULL ORDER BY y.since, y.job_id LIMIT depth) r
                 WHERE NOT EXISTS (SELECT FROM insp.case_lease l WHERE l.job_id = r.job_id AND l.until > now() AND l.actor <> w.actor)
-                    AND (r.decided_by IS NULL OR r.partner_id <> ALL (doubled) OR r.decided_by <> w.actor
+                    AND (r.decided_by IS NULL OR r.partner_id <> ALL (doubled) OR r.decided_by <> ALL (mine)
                         AND (r.decided_by LIKE 'console:%' OR NOT insp.is_same_person(r.decided_by, w.actor)))
                 ORDER BY r.since, r.job_id LIMIT share)
                 UNION ALL
@@ -156,7 +159,7 @@ BEGIN
                     SELECT r.job_id, r.since
                     FROM (SELECT * FROM insp.review_wait y WHERE y.partner_id = u.partner ORDER BY y.since, y.job_id LIMIT depth) r
                     WHERE NOT EXISTS (SELECT FROM insp.case_lease l WHERE l.job_id = r.job_id AND l.until > now() AND l.actor <> w.actor)
-                        AND (r.decided_by IS NULL OR r.partner_id <> ALL (doubled) OR r.decided_by <> w.actor
+                        AND (r.decided_by IS NULL OR r.partner_id <> ALL (doubled) OR r.decided_by <> ALL (mine)
                             AND (r.decided_by LIKE 'console:%' OR NOT insp.is_same_person(r.decided_by, w.actor)))
                     ORDER BY r.since, r.job_id LIMIT share) o)
                 ORDER BY since, job_id LIMIT scanned) x

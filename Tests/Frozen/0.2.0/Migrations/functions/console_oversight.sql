@@ -218,11 +218,11 @@ BEGIN
     FROM insp.console_person p JOIN insp.console_session s ON s.actor = p.actor
     -- As in insp.console_who.
     WHERE s.expires_at > now() AND s.seen_at > now() - interval '30 minutes'
-    GROUP BY p.id ORDER BY p.actor LIMIT 200;
+    GROUP BY p.id ORDER BY p.actor LIMIT 201;
 END
 $$;
 COMMENT ON FUNCTION insp.console_people(bytea) IS
-    'Up to 200 persons who are signed in, with their roles, sessions and cases, for operators and auditors of every partner';
+    'Up to 201 persons who are signed in (a page shows 200), with their roles, sessions and cases, for operators and auditors of every partner';
 GRANT EXECUTE ON FUNCTION insp.console_people(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_end_person(p_token_sha256 bytea, p_person bigint, p_reason text) RETURNS void

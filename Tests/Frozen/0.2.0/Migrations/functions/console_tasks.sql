@@ -84,8 +84,10 @@ BEGIN
                     SELECT z.job_id, z.queue, z.seq FROM insp.ready z
                     WHERE z.queue = u.id AND coalesce(p_filter ->> 'state', 'waiting') = 'waiting' ORDER BY z.seq LIMIT p_limit) r
                 UNION ALL
-                SELECT d.job_id, NULL, d.job_id FROM insp.delayed d
-                WHERE d.queue = ANY (queues) AND coalesce(p_filter ->> 'state', 'delayed') = 'delayed'
+                SELECT d.job_id, NULL, d.job_id FROM unnest(queues) u (id) CROSS JOIN LATERAL (
+                    SELECT z.job_id FROM insp.delayed z
+                    WHERE z.queue = u.id AND coalesce(p_filter ->> 'state', 'delayed') = 'delayed'
+                    ORDER BY z.run_at, z.job_id LIMIT p_limit) d
                 UNION ALL
                 SELECT l.job_id, NULL, l.job_id FROM insp.lease l WHERE l.queue = ANY (queues) AND p_filter ->> 'state' = 'running') x
                 JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.created_at <= p_before AND j.status < 128
@@ -198,6 +200,11 @@ BEGIN
     )
     UPDATE insp.console_task x SET total = c.total, ended_at = CASE WHEN c.total = 0 THEN clock_timestamp() END
     FROM (SELECT count(*)::integer AS total FROM chosen) c WHERE x.id = t.id RETURNING x.* INTO t;
+    -- insp.console_end_sessions deletes sessions before it stops tasks: it waits for this one, or this one is refused.
+    PERFORM FROM insp.console_session x WHERE x.token_sha256 = p_token_sha256 FOR KEY SHARE;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('UNAUTHENTICATED');
+    END IF;
     PERFORM insp.console_begin(s.actor);
     PERFORM insp.record('console_task', 'task ' || t.id, jsonb_build_object('kind', p_kind, 'task', p_action, 'filter', f,
         'total', t.total, 'reason', t.reason));

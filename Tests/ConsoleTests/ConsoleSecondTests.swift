@@ -95,7 +95,8 @@ import Testing
 
     @Test func `Cases that a person decided under another issuer do not hide the next free one`() async throws {
         let site = try await self.site()
-        let ids = try await site.cases("bank", count: 102)
+        // A worker here claims 64 at once.
+        let ids = try await site.cases("bank", count: 51) + site.cases("bank", count: 51)
         for issuer in ["https://old.example", "https://new.example"] {
             _ = try await site.person("eve", "reviewer:bank", issuer: issuer)
         }

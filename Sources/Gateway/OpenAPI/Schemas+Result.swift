@@ -25,7 +25,7 @@ extension OpenAPIDocument {
             "purgedAt": { "$ref": "#/components/schemas/Time" },
             "erasedAt": { "$ref": "#/components/schemas/Time" },
             "rerunOf": { "type": "string", "format": "uuid" },
-            "declined": { "type": "array", "minItems": 1, "items": { "enum": ["FACE", "FRAMES"] }, "description": "The parts without which a capture link's person chose to go on; absent: none" },
+            "declined": { "type": "array", "items": { "enum": ["FACE", "FRAMES"] }, "description": "The parts without which a capture link's person chose to go on; absent or empty: none" },
             "customerInternalReference": { "type": "string" },
             "userReference": { "type": "string" },
             "reportingCriteria": { "type": "string" },

@@ -175,8 +175,8 @@ package final class ConsoleService: Sendable {
             return Self.page(
                 error,
                 text:
-                    "You are signed in at your organisation, but have no role in this console, so nothing is shown to you. Ask whoever "
-                    + "manages accounts at your organisation's sign-in to give you a role here (reviewer, operator or auditor, of one partner or "
+                    "You are signed in at your organisation, but have no role in this console, so nothing is shown to you. Ask the people "
+                    + "who manage your organisation's accounts to give you a role here (reviewer, operator or auditor, of one partner or "
                     + "of all), then sign in again.", nil, typed)
         // The database's message may contain a part of the request.
         case let error as InspectError where error.code.httpStatus >= 500:

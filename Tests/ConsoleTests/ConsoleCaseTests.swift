@@ -194,7 +194,7 @@ import Testing
         for path in ["/", "/cases", "/queue"] {
             let answer = try await ann.get(path)
             #expect(answer.status == 403 && answer.text.contains("have no role in this console"), "\(path)")
-            #expect(answer.text.contains("Ask whoever manages accounts at your organisation"), "\(path)")
+            #expect(answer.text.contains("Ask the people who manage your organisation"), "\(path)")
         }
         try await site.close()
     }

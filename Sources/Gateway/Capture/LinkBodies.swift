@@ -2,13 +2,13 @@ internal import Foundation
 internal import Synchronization
 
 /// The bodies that are under way for each link. A person sends one, and another one before it is known that the first is lost;
-/// with more, whoever has one link could take its partner's whole share of the server's memory.
+/// with more, one link could take its partner's whole share of the server's memory.
 final class LinkBodies: Sendable {
     private static let most = 2
 
     private let counts = Mutex<[String: Int]>([:])
 
-    /// One body, until it is answered or its client has left: whoever would do the work lets go of it then.
+    /// One body. The work holds it, and is let go of once it is answered or its client has left.
     private final class Place: Sendable {
         private let bodies: LinkBodies
         private let link: String

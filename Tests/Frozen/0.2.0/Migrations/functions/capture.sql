@@ -180,7 +180,7 @@ BEGIN
         PERFORM insp.refuse('CHALLENGE_INVALID', format('the link had %s', most));
     END IF;
     -- The frames and the photos go over a phone's slow line, in one request, which may take minutes to arrive. To judge by when its
-    -- head arrived would give whoever forges frames the same time, as the body may follow as slowly.
+    -- head arrived would give a forger the same time, as the body may follow as slowly.
     -- Phones in dim light take ten frames a second, and each colour needs some.
     made := insp.challenge_issue((SELECT p.name FROM insp.partner p WHERE p.id = s.partner_id), method => s.challenge,
         colour_ms => 500, lifetime => interval '5 minutes');

@@ -1,5 +1,5 @@
--- The list of cases at the console, and the next one of it. Each partner's cases are found by the index, so that nobody waits behind
--- those of others, nor is told of them.
+-- The list of cases at the console, and the next one of it. Each partner's cases are found by the index: nobody waits behind
+-- another partner's cases, or learns of them.
 -- After: approvals, console, console_cases
 
 CREATE OR REPLACE FUNCTION insp.case_reasons(p_summary jsonb) RETURNS text[]

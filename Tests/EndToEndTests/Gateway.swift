@@ -116,12 +116,18 @@ struct Gateway {
             headers: headers.merging(["Content-Type": "multipart/form-data; boundary=cut"]) { $1 })
     }
 
-    /// The answers of the job until it is finished.
-    func finished(_ id: String, bearer: String? = nil) async throws -> [String: Any] {
+    /// The answers of the job until it is finished; if it never is, the error shows what its worker logged.
+    func finished(
+        _ id: String, bearer: String? = nil, by worker: Program? = nil
+    ) async throws -> [String: Any] {
         let deadline = ContinuousClock.now + .seconds(120)
         while true {
             let answer = try await self.call("GET", "/inspectionjob/\(id)?wait=60", bearer: bearer)
-            if answer.document["status"] as? Int == 128 || ContinuousClock.now > deadline { return answer.document }
+            if answer.document["status"] as? Int == 128 { return answer.document }
+            if ContinuousClock.now > deadline {
+                let log = worker.map { $0.standardError } ?? ""
+                throw Program.Failed(message: "not finished within 120 s: \(answer.status) \(answer.document)\n\(log)")
+            }
         }
     }
 

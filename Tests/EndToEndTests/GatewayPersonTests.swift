@@ -145,7 +145,7 @@ import Testing
         ])
         let id = try #require(made.id)
         let worker = try service.worker()
-        #expect(try await gateway.finished(id)["decision"] != nil)
+        #expect(try await gateway.finished(id, by: worker)["decision"] != nil)
         let jobs = Self.jobs(try await gateway.call("GET", "/persons/zqmark/export"))
         #expect(jobs.count == 1 && jobs.first?.at("result.userReference") as? String == "zqmark")
         #expect(jobs.first?.at("request.consent.obtained") as? String == "yes")
@@ -192,7 +192,7 @@ import Testing
         ])
         let id = try #require(made.id, "\(made.document)")
         let worker = try service.worker()
-        #expect(try await gateway.finished(id)["decision"] != nil)
+        #expect(try await gateway.finished(id, by: worker)["decision"] != nil)
         #expect(try await gateway.call("DELETE", "/faces/zqmark").status == 200)
         let keys = "SELECT count(*) FROM insp.key WHERE kind = 'person'"
         // A worker has looked, and the result still opens.

@@ -30,6 +30,23 @@ import Testing
         }
     }
 
+    /// As while an upgrade writes it.
+    @Test func `A program that is being written is started once it is written`() async throws {
+        let script = FileManager.default.temporaryDirectory.appendingPathComponent("analyzer-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: script) }
+        try Data("#!/bin/sh\nexec '\(faultyAnalyzer)' analyzer\n".utf8).write(to: script)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script.path)
+        let writer = try FileHandle(forWritingTo: script)
+        let written = Task {
+            try await Task.sleep(for: .milliseconds(200))
+            try writer.close()
+        }
+        try await withPool(slots: 1, configure: { ($0.executable, $0.arguments) = (script.path, []) }) { pool, _ in
+            #expect(try await pool.perform("echo", "whole") == "whole")
+        }
+        try await written.value
+    }
+
     @Test func `No two jobs share a process`() async throws {
         try await withPool(slots: 3) { pool, log in
             let pids = try await withThrowingTaskGroup(of: String.self) { group in

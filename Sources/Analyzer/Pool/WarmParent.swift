@@ -117,6 +117,9 @@ final class WarmParent: Sendable {
         }
     }
 
+    /// How long a program that is open for writing is waited for.
+    private static let longestWrite: Duration = .seconds(2)
+
     private static func spawn(
         _ arguments: [String], _ environment: [String], control: CInt, errors: CInt
     ) throws(SystemError) -> pid_t {
@@ -127,7 +130,12 @@ final class WarmParent: Sendable {
             environmentPointers.forEach { free($0) }
         }
         var pid: pid_t = 0
-        let result = csys_spawn(arguments[0], argumentPointers, environmentPointers, control, errors, &pid)
+        // An upgrade may be writing the program, or another process may have inherited it open for writing until its exec.
+        let deadline = csys_now() + self.longestWrite.nanoseconds
+        var result: CInt
+        repeat {
+            result = csys_spawn(arguments[0], argumentPointers, environmentPointers, control, errors, &pid)
+        } while result == -ETXTBSY && csys_now() < deadline && usleep(20_000) == 0
         try SystemError.check("posix_spawn", result)
         return pid
     }

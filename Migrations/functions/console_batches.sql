@@ -163,9 +163,6 @@ DECLARE
     code text;
     rest bigint[] := '{}'::bigint[];
 BEGIN
-    -- Nobody waits for the disk here: what a crash takes back has left no trace, since whoever saw it and committed has flushed it
-    -- as well, and the batch is still there. The commit of insp.console_batch_take waits: it counts the attempt.
-    PERFORM set_config('synchronous_commit', 'off', true);
     SELECT * INTO b FROM insp.console_batch x WHERE x.task_id = p_task AND x.number = p_batch AND x.attempt = p_attempt
     FOR UPDATE SKIP LOCKED;
     SELECT * INTO t FROM insp.console_task x WHERE x.id = b.task_id AND x.ended_at IS NULL;

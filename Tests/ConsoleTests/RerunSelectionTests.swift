@@ -134,27 +134,4 @@ import Testing
                 """) == 3)
         try await site.close()
     }
-
-    @Test func `An attempt is on disk before it is made, and a batch is committed without a wait for the disk`()
-        async throws
-    {
-        let site = try await ConsoleSite()
-        try await self.letters(site, "bank", "", consents: [self.consent("2026-01-01T00:00:00Z")])
-        try await self.begin(site, site.person("ann", "operator:*"))
-        func setting() async throws -> String {
-            try await site.admin.query("SHOW synchronous_commit")[0].string(0)
-        }
-        try await site.admin.execute("BEGIN")
-        let taken = try await site.admin.query(
-            "SELECT task::text, batch::text, attempt::text FROM insp.console_batch_take()")[0]
-        #expect(try await setting() == "on")
-        try await site.admin.execute("COMMIT; BEGIN")
-        let step = try "insp.console_step(\(taken.string(0)), \(taken.string(1)), \(taken.string(2)))"
-        #expect(try await site.admin.query("SELECT \(step)::text")[0].string(0) == "true")
-        #expect(try await setting() == "off")
-        try await site.admin.execute("COMMIT")
-        #expect(try await setting() == "on")
-        #expect(try await site.count("insp.console_task WHERE done = 1 AND ended_at IS NOT NULL") == 1)
-        try await site.close()
-    }
 }

@@ -73,8 +73,8 @@ BEGIN
         SELECT count(insp.check_consent(CASE WHEN k.consent IS NULL THEN '{}' ELSE jsonb_build_object('consent', k.consent) END,
             partner)) FROM (
             SELECT DISTINCT ON (s.rest, s.has_time) s.consent FROM (
-                SELECT x.consent, CASE WHEN jsonb_typeof(x.consent) = 'object' THEN x.consent - 'obtainedAt' ELSE x.consent END AS rest,
-                    x.consent ? 'obtainedAt' AS has_time
+                SELECT x.consent, x.consent ? 'obtainedAt' AS has_time,
+                    CASE WHEN jsonb_typeof(x.consent) = 'object' THEN x.consent - 'obtainedAt' ELSE x.consent END AS rest
                 FROM given x WHERE partner.consent_required OR x.consent IS NOT NULL) s) k
         UNION ALL SELECT count(insp.check_callback_host(x.url, partner)) FROM given x WHERE x.url IS NOT NULL OFFSET 0) c;
 END
@@ -241,7 +241,8 @@ BEGIN
     IF numbers[done] / 1000000 > (numbers[1] - 1) / 1000000 THEN
         PERFORM insp.ensure_partitions_late();
     END IF;
-    PERFORM insp.wake(w.lane) FROM (SELECT DISTINCT lanes[u.kin] AS lane FROM (SELECT DISTINCT x.kin FROM unnest(kins) x (kin)) u) w;
+    PERFORM insp.wake(w.lane) FROM (
+        SELECT DISTINCT lanes[u.kin] AS lane FROM (SELECT DISTINCT x.kin FROM unnest(kins) x (kin)) u) w;
 END
 $$;
 COMMENT ON FUNCTION insp.rerun_each(bigint[]) IS

@@ -1,7 +1,7 @@
 """What finding jobs by their references costs the request: time, processor time and WAL of insp.enqueue with three references, in turns
 with everything, without the index that the list reads, and without any row of a reference.
 
-GET /inspectionjob reads job_reference_pkey (partner, kind, reference, job) alone; job_public_id serves its after, job_pkey its rows.
+GET /inspectionjob reads job_reference_pkey (reference, kind, partner, job) alone; job_public_id serves its after, job_pkey its rows.
 job_reference_job is erasure's. An index is switched off in the catalog rather than dropped, so that none is ever rebuilt, and so denser.
 
 Usage: Tests/references.py [ROUNDS [JOBS]]    on the empty, migrated database of INSPECTD_DATABASE_URL, as a superuser on the server's

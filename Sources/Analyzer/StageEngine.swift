@@ -84,7 +84,7 @@ package final class StageEngine: AnalyzerEngine {
                 self.found[part.kind] = faces
                 var text: TextAroundFace?
                 if kind == .face, let face = faces.first {
-                    text = try FaceTextStage.facts(image, face: face, reader: self.text)
+                    text = try self.text.text(around: face, in: image)
                 }
                 facts.images[part.kind] = FaceStageFacts.Image(image: image.facts, faces: faces, text: text)
             }

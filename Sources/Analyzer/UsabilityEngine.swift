@@ -51,7 +51,7 @@ package final class UsabilityEngine: AnalyzerEngine {
         let image = try part.withBytes { bytes throws(InspectError) in try DecodedImage.decode(bytes) }
         let faces = try engine.faces(in: image, embeddings: 0)
         var text: TextAroundFace?
-        if let face = faces.first { text = try FaceTextStage.facts(image, face: face, reader: TextReader()) }
+        if let face = faces.first { text = try TextReader().text(around: face, in: image) }
         return FaceStageFacts.Image(image: image.facts, faces: faces, text: text)
     }
 

@@ -29,7 +29,9 @@ package enum LivenessRules {
         if faults.contains(.severalFaces) { return self.rejected(.multiplePeople) }
         if faults.contains(.notFullyVisible) { return self.rejected(.faceNotFullyVisible) }
         let isPortrait = document?.isPortrait == true
-        if !faults.isEmpty { return CapabilityDecision(type: .warning, label: isPortrait ? .idUsedAsSelfie : .badQuality) }
+        if !faults.isEmpty {
+            return CapabilityDecision(type: .warning, label: isPortrait ? .idUsedAsSelfie : .badQuality)
+        }
         if let passive {
             if let grey = passive[.grey], !Limits.signal.allows(grey) { return self.rejected(.blackWhite) }
             if self.looksLikeScreen(passive) {

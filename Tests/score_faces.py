@@ -1,6 +1,7 @@
 """Scores faces over labelled images: comparison, detection, appearance, quality, speed. Called by `Tests/score.sh faces`.
 
-Prints a table, then one JSON line with every rate, and draws the DET curve. Needs Debian's python3-pil.
+Prints a table, then one JSON line with every rate, and draws the DET curve. Needs Debian's python3-pil and
+python3-numpy.
 """
 
 import argparse
@@ -369,7 +370,8 @@ def main():
     card.mistakes += mistakes
     rows, card.figures["documents as selfies"], mistakes = score_selfies.score(options.inspectd, options.data)
     for what, row in rows.items():
-        card.line(f"ID_USED_AS_SELFIE: {what}", f"rejected {row['rejected']}, warned {row['warned']}, no face {row['no_face']} of {row['total']}")
+        card.line(f"ID_USED_AS_SELFIE: {what}",
+                  f"rejected {row['rejected']}, warned {row['warned']}, no face {row['no_face']} of {row['total']}")
     card.mistakes += mistakes
     card.close()
     if options.mistakes:

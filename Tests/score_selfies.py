@@ -1,5 +1,5 @@
-"""Scores documents shown as selfies: genuine photographs, and attacks made of documents' images (the whole document, held before another
-scene, its portrait cut out). Called with `score(program, data)` by the scoring of faces, or by itself:
+"""Scores documents shown as selfies: genuine photographs, and attacks made of documents' images (the whole document, held before
+another scene, its portrait cut out). Called with `score(program, data)` by the scoring of faces, or by itself:
 Tests/score_selfies.py INSPECTD DATA [SEED]. Needs Debian's python3-pil and python3-numpy.
 """
 
@@ -76,8 +76,8 @@ def cut_out(image, box, margin, dice):
 
 def lettered(image, face, dice):
     """A person with lettering on the clothes and on the wall."""
-    image, draw_at = image.copy(), ImageDraw.Draw
-    draw, box = draw_at(image), face["box"]
+    image = image.copy()
+    draw, box = ImageDraw.Draw(image), face["box"]
     eyes = face["quality"]["interEyeDistance"]
     for index, text in enumerate(dice.sample(WORDS, 7)):
         font = ImageFont.truetype(dice.choice(FONTS), max(8, int(eyes * dice.uniform(0.3, 0.8))))
@@ -97,8 +97,8 @@ def upright(path):
 
 def attacks(program, folder, scenes, scratch, dice):
     """Requests by species: [(species, request)]."""
-    entries = [e for e in json.load(open(os.path.join(folder, "manifest.json"))) if e["file"].lower().endswith((".jpg", ".jpeg", ".png"))]
-    files = [os.path.join(folder, e["file"]) for e in entries if e["kind"] not in ("mrz_line_crop",)]
+    names = [e["file"] for e in json.load(open(os.path.join(folder, "manifest.json"))) if e["kind"] != "mrz_line_crop"]
+    files = [os.path.join(folder, name) for name in names if name.lower().endswith((".jpg", ".jpeg", ".png"))]
     fronts, _, _ = batch(program, "inspect", [{"id": f, "front": f, "workflow": "id", "gate": False} for f in files], slots=2)
     made = []
     for answer in fronts:
@@ -109,11 +109,13 @@ def attacks(program, folder, scenes, scratch, dice):
         outline = (answer["capabilities"]["usability"][0].get("data") or {}).get("outline")
         corners = [(0, 0), (image.width, 0), (image.width, image.height), (0, image.height)]
         if outline:
-            corners = [(outline["quad"][k]["x"], outline["quad"][k]["y"]) for k in ("topLeft", "topRight", "bottomRight", "bottomLeft")]
+            quad = [outline["quad"][corner] for corner in ("topLeft", "topRight", "bottomRight", "bottomLeft")]
+            corners = [(corner["x"], corner["y"]) for corner in quad]
         pictures = [("whole document", image)]
         pictures += [(f"document held, {share} of the width", held(image, corners, share, dice.choice(scenes), dice))
                      for share in (0.9, 0.65, 0.45)]
-        pictures += [(f"portrait cut out, {margin} faces wide", cut_out(image, faces[0]["box"], margin, dice)) for margin in (4, 3, 2.2, 1.7)]
+        pictures += [(f"portrait cut out, {margin} faces wide", cut_out(image, faces[0]["box"], margin, dice))
+                     for margin in (4, 3, 2.2, 1.7)]
         for species, picture in pictures:
             name = os.path.join(scratch, f"attack-{len(made)}.jpg")
             picture.save(name, quality=88)
@@ -126,7 +128,8 @@ def attacks(program, folder, scenes, scratch, dice):
 def genuine(program, folder, scratch, dice):
     entries = json.load(open(os.path.join(folder, "manifest.json")))["entries"]
     files = [os.path.join(folder, e["file"]) for e in entries if e["kind"] in ("identity", "quality", "detection", "spoof")]
-    made = [("genuine photographs", {"id": f, "face": f, "workflow": "liveness", "gate": False}) for f in files if os.path.exists(f)]
+    files = [f for f in files if os.path.exists(f)]
+    made = [("genuine photographs", {"id": f, "face": f, "workflow": "liveness", "gate": False}) for f in files]
     for path in sorted(glob.glob(os.path.join(folder, "video", "*.gif"))):
         for index, frame in enumerate(ImageSequence.Iterator(Image.open(path))):
             if index % 6 == 0:
@@ -140,7 +143,8 @@ def genuine(program, folder, scratch, dice):
             continue
         name = os.path.join(scratch, f"lettered-{len(made)}.jpg")
         lettered(upright(answer["id"]), faces[0], dice).save(name, quality=88)
-        made.append(("genuine, lettering drawn on clothes and wall", {"id": name, "face": name, "workflow": "liveness", "gate": False}))
+        made.append(("genuine, lettering drawn on clothes and wall",
+                     {"id": name, "face": name, "workflow": "liveness", "gate": False}))
     return made
 
 
@@ -179,8 +183,8 @@ def score(program, data, seed=20):
 if __name__ == "__main__":
     table, numbers, wrong = score(sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 20)
     for species, row in table.items():
-        print(f"{species:60} rejected {row['rejected']:3}, warned {row['warned']:3}, no face {row['no_face']:3} of {row['total']:3}; "
-              f"errors {row['error']}, 95 % bound {100 * row['upper_95']:.1f} %")
+        print(f"{species:60} rejected {row['rejected']:3}, warned {row['warned']:3}, no face {row['no_face']:3} of {row['total']:3};"
+              f" errors {row['error']}, 95 % bound {100 * row['upper_95']:.1f} %")
     if "--mistakes" in sys.argv:
         for kind, name, why in wrong:
             print(f"- {kind}: {name}: {why}")

@@ -11,7 +11,7 @@
 #   --data DIR   folder with documents/manifest.json and faces/pairs.csv [../shared/testdata]
 #   --mistakes   lists every input that was judged wrongly
 #   --json FILE  also writes the figures as JSON
-#   faces        faces alone and in more detail: pairs, detection, appearance, quality, speed; the last line is JSON
+#   faces        faces alone and in more detail: pairs, detection, appearance, quality, speed, documents shown as selfies; the last line is JSON
 #   --det FILE   draws the curve of false non-matches over false matches
 #   --contour FILE   dlib's 68-point model, for eyes, mouth, smile and pose [INSPECTD_FACE_CONTOUR]
 #   --ofiq DIR   OFIQ's conformance images, which ISO publishes; skipped without them

@@ -1,6 +1,7 @@
 """Scores faces over labelled images: comparison, detection, appearance, quality, speed. Called by `Tests/score.sh faces`.
 
-Prints a table, then one JSON line with every rate, and draws the DET curve. Needs Debian's python3-pil.
+Prints a table, then one JSON line with every rate, and draws the DET curve. Needs Debian's python3-pil and
+python3-numpy.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tempfile
 from PIL import Image, ImageOps
 
 import score_liveness
+import score_selfies
 from scoring import batch, upper_bound
 
 OFIQ_NAMES = {
@@ -365,6 +367,11 @@ def main():
               else f"{figures['motion_frames_5s_cpu_ms']} ms (asked: 1500)")
     card.line("clips, inconclusive: too small", f"{len(figures['clips, inconclusive: too small']):4}")
     card.figures["liveness"] = figures
+    card.mistakes += mistakes
+    rows, card.figures["documents as selfies"], mistakes = score_selfies.score(options.inspectd, options.data)
+    for what, row in rows.items():
+        card.line(f"ID_USED_AS_SELFIE: {what}",
+                  f"rejected {row['rejected']}, warned {row['warned']}, no face {row['no_face']} of {row['total']}")
     card.mistakes += mistakes
     card.close()
     if options.mistakes:

@@ -82,7 +82,11 @@ package final class StageEngine: AnalyzerEngine {
                 let image = try self.image(part)
                 let faces = try self.faces.faces(in: image, embeddings: 1, onlyLargest: kind == nil)
                 self.found[part.kind] = faces
-                facts.images[part.kind] = FaceStageFacts.Image(image: image.facts, faces: faces)
+                var text: TextAroundFace?
+                if kind == .face, let face = faces.first {
+                    text = try self.text.text(around: face, in: image)
+                }
+                facts.images[part.kind] = FaceStageFacts.Image(image: image.facts, faces: faces, text: text)
             }
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)

@@ -2,7 +2,7 @@ import Foundation
 package import InspectCore
 import Vision
 
-/// The engine behind instant feedback: it reads no text and compares no faces, so that it starts and answers at once.
+/// The engine behind instant feedback: it reads no document and compares no faces, so that it starts and answers at once.
 package final class UsabilityEngine: AnalyzerEngine {
     /// Its stage, beside ``StageEngine/previewStage``.
     package static let stage = "usability"
@@ -49,7 +49,10 @@ package final class UsabilityEngine: AnalyzerEngine {
     private func selfie(_ part: PartView) throws(InspectError) -> FaceStageFacts.Image {
         let engine = try self.faces.get()
         let image = try part.withBytes { bytes throws(InspectError) in try DecodedImage.decode(bytes) }
-        return FaceStageFacts.Image(image: image.facts, faces: try engine.faces(in: image, embeddings: 0))
+        let faces = try engine.faces(in: image, embeddings: 0)
+        var text: TextAroundFace?
+        if let face = faces.first { text = try TextReader().text(around: face, in: image) }
+        return FaceStageFacts.Image(image: image.facts, faces: faces, text: text)
     }
 
     /// ``Preview``s by part name, for a report. A part that cannot be shown, such as one that the client encrypted, has none.

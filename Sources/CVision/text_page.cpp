@@ -224,18 +224,28 @@ private:
 }  // namespace cvision
 
 extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *corners, const cv_point *ignored,
-                                         int32_t ignored_count, cv_text_page **page, cv_error *error) {
+                                         int32_t ignored_count, double wanted_side, cv_text_page **page,
+                                         cv_error *error) {
     using namespace cvision;
     *page = nullptr;
     return guard(error, [&] {
         auto made = std::make_unique<cv_text_page>();
         const cv::Size2d native = quad_size(corners);
         const double side = std::max({native.width, native.height, 1.0});
-        const double scale = std::min(std::clamp(least_side / side, 1.0, most_magnified), longest_side / side);
+        const double scale = wanted_side > 0
+                                 ? std::min({wanted_side / side, longest_side / side, most_magnified})
+                                 : std::min(std::clamp(least_side / side, 1.0, most_magnified), longest_side / side);
         const cv::Size size(std::max(16, cvRound(native.width * scale)), std::max(16, cvRound(native.height * scale)));
         // A large image is averaged down first: the warp alone would skip pixels.
         const int reduction = image->reduction();
-        if (reduction > 1 && scale * reduction <= 1) {
+        if (wanted_side > 0 && scale < 1) {
+            const double longer = std::max(image->gray.cols, image->gray.rows);
+            const cv::Mat &gray = image->gray_at(std::max(16, cvRound(scale * longer)));
+            const double factor = std::max(gray.cols, gray.rows) / longer;
+            cv_point smaller[4];
+            for (int i = 0; i < 4; ++i) smaller[i] = {corners[i].x * factor, corners[i].y * factor};
+            made->gray = rectify(gray, smaller, size, 0);
+        } else if (reduction > 1 && scale * reduction <= 1) {
             cv_point smaller[4];
             for (int i = 0; i < 4; ++i) smaller[i] = {corners[i].x / reduction, corners[i].y / reduction};
             cv::cvtColor(rectify(image->reduced(), smaller, size, 0), made->gray, cv::COLOR_BGR2GRAY);

@@ -124,12 +124,15 @@ package final class TextPage {
     /// - Parameters:
     ///   - corners: The document, as it is read upright.
     ///   - ignoring: Regions without VIZ text: the MRZ, barcodes, the portrait.
-    package init(_ image: DecodedImage, corners: Quad, ignoring: [Quad]) throws(InspectError) {
+    ///   - side: The longer side of the straightened document in pixels; `nil`: what a document's small print takes.
+    package init(
+        _ image: DecodedImage, corners: Quad, ignoring: [Quad], side: Double? = nil
+    ) throws(InspectError) {
         let quad = [corners.corners.0, corners.corners.1, corners.corners.2, corners.corners.3]
         let ignored = ignoring.flatMap { [$0.corners.0, $0.corners.1, $0.corners.2, $0.corners.3] }
         var page: OpaquePointer?
         try callVision { error in
-            cv_text_page_create(image.pointer, quad, ignored, Int32(ignoring.count), &page, &error)
+            cv_text_page_create(image.pointer, quad, ignored, Int32(ignoring.count), side ?? 0, &page, &error)
         }
         guard let page else { throw InspectError(.internalError, "straightening returned no page") }
         self.pointer = page

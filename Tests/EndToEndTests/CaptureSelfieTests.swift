@@ -65,6 +65,21 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(3)))
+    func `A document shown as a selfie is refused at once, and its job is rejected`() async throws {
+        let gateway = try await Gateway.start(scopes: "{capture,read}")
+        let path = try await Self.opened(gateway, ["workflow": "liveness", "challenge": "none"])
+        let passport = try await Self.judged(gateway, path, try await TestInputs.specimen("passport.jpg"))
+        #expect(passport.type == "REJECTED" && passport.reason == "ID_USED_AS_SELFIE", "\(passport)")
+        #expect(passport.advice == "Zeigen Sie Ihr eigenes Gesicht, kein Dokument.")
+        #expect(try await gateway.stop() == 0)
+        let specimen = try await TestInputs.folder.appending(path: "specimens/passport.jpg").path
+        let inspected = try await Program.run(["inspect", "--face", specimen, "--workflow", "liveness"])
+        let answer = try members(inspected.output)
+        #expect(answer.at("capabilities.liveness.0.decision.details.label") as? String == "ID_USED_AS_SELFIE")
+        #expect(answer.at("reasons.0.code") as? String == "ID_USED_AS_SELFIE")
+    }
+
+    @Test(.timeLimit(.minutes(3)))
     func `A gateway without the model of faces judges documents, and lets selfies through`() async throws {
         let service = try await Service.start()
         let gateway = try await Gateway.start(

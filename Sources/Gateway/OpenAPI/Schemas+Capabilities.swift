@@ -263,6 +263,7 @@ extension OpenAPIDocument {
                 "threshold": { "type": "number" }
               }
             },
+            "failedMeasurements": { "$ref": "#/components/schemas/FailedMeasurements" },
             "passiveSignalsSuffice": { "type": "boolean" },
             "steps": {
               "type": "array",

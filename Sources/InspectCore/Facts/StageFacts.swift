@@ -32,10 +32,13 @@ package struct FaceStageFacts: Codable, Sendable, Hashable {
         package var image: ImageFacts
         /// Largest first; only the largest has an embedding.
         package var faces: [FaceFacts]
+        /// Around the largest face of a selfie; `nil` without a face, and in facts stored by earlier versions.
+        package var text: TextAroundFace?
 
-        package init(image: ImageFacts, faces: [FaceFacts]) {
+        package init(image: ImageFacts, faces: [FaceFacts], text: TextAroundFace? = nil) {
             self.image = image
             self.faces = faces
+            self.text = text
         }
     }
 

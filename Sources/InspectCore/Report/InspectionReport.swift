@@ -244,6 +244,10 @@ package struct InspectionReport: Sendable {
             if let passive = self.facts.liveness?.passive {
                 content.append(ReportTables.measurements(LivenessRules.measurements(passive)))
             }
+            if let selfie = self.facts.faces?.images[PartKind.face.rawValue] {
+                let decider = InspectionDecider(facts: self.facts, today: self.today)
+                content.append(ReportTables.measurements(decider.documentAsSelfie(selfie).measurements))
+            }
             if let findings = data.findings, !findings.isEmpty {
                 content.append("<p>Check manually: \(findings.joined(separator: "; "))</p>\n")
             }

@@ -32,14 +32,22 @@ extension InspectionDecider {
         let passive = self.facts.liveness?.passive
         let faults = FaceConformity(faces: selfie.faces).faults.map(\.rawValue)
         let suffices = self.facts.request.passiveSignalsSuffice
+        let document = self.documentAsSelfie(selfie)
         var decision = LivenessRules.decide(
-            faces: selfie.faces, passive: passive, image: selfie.image, suffices: suffices)
+            faces: selfie.faces, passive: passive, image: selfie.image, document: document, suffices: suffices)
         var data = LivenessData(
-            method: "passive", assurance: LivenessRules.assurance, scores: passive?.signals ?? [:],
-            reason: faults.isEmpty
-                ? "liveness cannot be proven from one image; only a challenge can prove it"
-                : faults.joined(separator: ", "))
-        data.findings = passive.map { LivenessRules.findings($0, image: selfie.image) }
+            method: "passive", assurance: LivenessRules.assurance,
+            scores: (passive?.signals ?? [:]).merging(document.scores) { $1 },
+            reason: !document.findings.isEmpty
+                ? "a document, or its portrait, is shown in place of a person"
+                : faults.isEmpty
+                    ? "liveness cannot be proven from one image; only a challenge can prove it"
+                    : faults.joined(separator: ", "))
+        if passive != nil || !document.findings.isEmpty {
+            data.findings =
+                document.findings + (passive.map { LivenessRules.findings($0, image: selfie.image) } ?? [])
+        }
+        data.failedMeasurements = FailedMeasurement.all(document.measurements)
         data.network = passive?.network
         guard faults.isEmpty else { return self.record([.face], decision, data) }
         if let challenge = self.facts.request.challenge {
@@ -69,6 +77,12 @@ extension InspectionDecider {
             return self.record([.face, .frames], decision, data)
         }
         return self.record([.face], decision, data)
+    }
+
+    /// The selfie beside the portraits of the document and of its chip.
+    func documentAsSelfie(_ selfie: FaceStageFacts.Image) -> DocumentAsSelfie {
+        let portraits = [self.side(.front)?.faces.first, self.chipPortrait?.faces.first]
+        return DocumentAsSelfie(selfie, portraits: portraits.compactMap { $0 })
     }
 
     private func record(

@@ -196,6 +196,8 @@ package struct LivenessData: Codable, Sendable {
     package var reason: String?
     /// Signals for a reviewer, by name; `nil` where nothing was measured.
     package var findings: [String]?
+    /// What tells that a document is shown in place of a person, beyond its limits; `nil` where nothing does.
+    package var failedMeasurements: [FailedMeasurement]?
     /// The score of the operator's network; `nil` where none is configured.
     package var network: LivenessNetworkScore?
     /// Present and true where the partner accepts passive signals without a finding (`insp.set_liveness_policy`).

@@ -43,6 +43,7 @@ package enum DecisionLabel: String, Sendable, CaseIterable {
     case notPossible = "NOT_POSSIBLE"
     case noFacePresent = "NO_FACE_PRESENT"
     case multiplePeople = "MULTIPLE_PEOPLE"
+    case idUsedAsSelfie = "ID_USED_AS_SELFIE"
     case faceNotFullyVisible = "FACE_NOT_FULLY_VISIBLE"
     case tooBright = "TOO_BRIGHT"
     case challengeFailed = "CHALLENGE_FAILED"

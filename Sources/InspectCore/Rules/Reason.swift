@@ -33,6 +33,7 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
     case faceBadQuality = "FACE_BAD_QUALITY"
     case noFacePresent = "NO_FACE_PRESENT"
     case multiplePeople = "MULTIPLE_PEOPLE"
+    case idUsedAsSelfie = "ID_USED_AS_SELFIE"
     case faceNotFullyVisible = "FACE_NOT_FULLY_VISIBLE"
     case tooBright = "TOO_BRIGHT"
     case challengeFailed = "CHALLENGE_FAILED"
@@ -109,6 +110,7 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
         case .faceBadQuality: ([.badQuality], [.face], "Move closer to the camera and use even light.")
         case .noFacePresent: ([.noFacePresent], [.face, .frames], "Look into the camera.")
         case .multiplePeople: ([.multiplePeople], [.face, .frames], "Nobody else may be in the image.")
+        case .idUsedAsSelfie: ([.idUsedAsSelfie], [.face, .frames], "Show your own face, not a document.")
         case .faceNotFullyVisible:
             ([.faceNotFullyVisible], [.face, .frames], "Keep your whole face inside the frame, and uncovered.")
         case .tooBright: ([.tooBright], [.frames], "Move to a darker place.")

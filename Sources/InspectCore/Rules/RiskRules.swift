@@ -82,7 +82,7 @@ extension DecisionLabel {
         case .ok, .match, .enrolled: 0
         // Somebody deceives, or the document is not what it seems.
         case .digitalCopy, .nfcCertificate, .mismatchVIZMRZData, .mismatchingDatapoints, .noMatch, .fake,
-            .manipulatedDocument:
+            .manipulatedDocument, .idUsedAsSelfie:
             90
         case .photocopy, .mrzChecksum: 80
         case .mismatchFrontBack, .challengeFailed, .watermark, .ghostImageDifferent: 70

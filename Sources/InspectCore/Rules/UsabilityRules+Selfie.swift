@@ -10,7 +10,8 @@ extension UsabilityRules {
     /// Judges a selfie before there is a job: its quality, and whether it shows one face as liveness and comparison need it. Without
     /// them nothing else is judged of it, and its sender can still take another.
     package static func recordAtOnce(_ selfie: FaceStageFacts.Image) -> CapabilityRecord<UsabilityData> {
-        let person = LivenessRules.decide(faces: selfie.faces, passive: nil)
+        let document = DocumentAsSelfie(selfie)
+        let person = LivenessRules.decide(faces: selfie.faces, passive: nil, document: document)
         let quality = self.decide(selfie)
         let isConform = FaceConformity(faces: selfie.faces).isConform
         // What a face shows of itself outranks how well it does.
@@ -20,7 +21,8 @@ extension UsabilityRules {
             data: UsabilityData(
                 image: selfie.image,
                 failedMeasurements: selfie.faces.first.flatMap {
-                    FailedMeasurement.all(FaceConformity.measurements($0.quality, isJudged: true))
+                    FailedMeasurement.all(
+                        FaceConformity.measurements($0.quality, isJudged: true) + document.measurements)
                 }))
     }
 }

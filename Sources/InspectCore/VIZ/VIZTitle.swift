@@ -47,6 +47,11 @@ enum VIZTitle {
         "SLOVENIA": "SVN", "SVERIGE": "SWE", "SWEDEN": "SWE", "TURKEY": "TUR", "TURKIYE": "TUR", "UKRAINE": "UKR",
     ]
 
+    /// Whether the line is a document's title and nothing else.
+    static func isTitle(_ text: String) -> Bool {
+        self.titles.keys.contains(VIZLabel.plain(text).joined(separator: " "))
+    }
+
     /// The words of each line that was read with certainty.
     private static func lines(_ facts: VIZFacts) -> [[String]] {
         facts.lines.filter { $0.confidence >= Limits.legibleVIZText }.map { VIZLabel.plain($0.text) }

@@ -41,8 +41,19 @@ def sampled(image, x, y):
     x, y = np.clip(x, 0, w - 1.001), np.clip(y, 0, h - 1.001)
     i, j = x.astype(np.int32), y.astype(np.int32)
     a, b = (x - i).astype(np.float32)[..., None], (y - j).astype(np.float32)[..., None]
-    return ((1 - b) * ((1 - a) * image[j, i] + a * image[j, i + 1])
-            + b * ((1 - a) * image[j + 1, i] + a * image[j + 1, i + 1]))
+    # Rows of one index are taken several times faster than points of two.
+    points, at = image.reshape(h * w, -1), j * w + i
+    above, below = points.take(at, axis=0), points.take(at + w, axis=0)
+    above += a * (points.take(at + 1, axis=0) - above)
+    below += a * (points.take(at + w + 1, axis=0) - below)
+    above += b * (below - above)
+    return above
+
+
+def sixth(v):
+    """The sixth power, by multiplication: `**` takes logarithms."""
+    v = v * v
+    return v * v * v
 
 
 class Scene:
@@ -96,19 +107,19 @@ class Scene:
                 v = (self.v - np.sin(motion["nod"]) * (bump + 1.5 * self.oval(u, v))) / np.cos(motion["nod"])
         u, v = u - motion["sway"][0] * self.head, v - motion["sway"][1] * self.head
         if motion["smile"]:
-            window = np.exp(-((self.v - self.nose_y - 0.35) / 0.25) ** 2 - (self.u / 0.8) ** 4)
+            window = np.exp(-((self.v - self.nose_y - 0.35) / 0.25) ** 2 - ((self.u / 0.8) ** 2) ** 2)
             u = u / (1 + 0.35 * motion["smile"] * window)
         out = sampled(image, u * IED + WIDTH / 2, v * IED + 0.45 * HEIGHT)
         if motion["blink"]:
+            skin = sampled(image, u * IED + WIDTH / 2, (v + 0.34) * IED + 0.45 * HEIGHT)
             for side in (-0.5, 0.5):
-                lid = motion["blink"] * np.exp(-((u - side) / 0.33) ** 6 - (v / 0.17) ** 6)[..., None]
-                skin = sampled(image, u * IED + WIDTH / 2, (v + 0.34) * IED + 0.45 * HEIGHT)
+                lid = motion["blink"] * np.exp(-sixth((u - side) / 0.33) - sixth(v / 0.17))[..., None]
                 out = (1 - lid) * out + lid * skin
-                lashes = motion["blink"] * np.exp(-((u - side) / 0.24) ** 6 - ((v - 0.05) / 0.022) ** 2)[..., None]
+                lashes = motion["blink"] * np.exp(-sixth((u - side) / 0.24) - ((v - 0.05) / 0.022) ** 2)[..., None]
                 out = out * (1 - 0.7 * lashes)
         if motion["open"]:
             depth = 0.05 + 0.2 * motion["open"]
-            hole = motion["open"] * np.exp(-(u / 0.28) ** 6 - ((v - self.nose_y - 0.4) / depth) ** 6)[..., None]
+            hole = motion["open"] * np.exp(-sixth(u / 0.28) - sixth((v - self.nose_y - 0.4) / depth))[..., None]
             out = out * (1 - 0.97 * hole)
         return out
 
@@ -231,8 +242,9 @@ def main():
     if options.subject in ("plane", "still", "waved", "bent"):
         acts = []
 
-    gain = np.ones((HEIGHT, WIDTH)) if options.subject in ("plane", "waved", "bent") else scene.head * (0.85 + 0.5 * scene.nose) + 0.06
-    ambient, strength = np.array([1.05, 1, 0.95]), random.uniform(0.25, 0.5)
+    flat = options.subject in ("plane", "waved", "bent")
+    gain = np.ones((HEIGHT, WIDTH), np.float32) if flat else scene.head * (0.85 + 0.5 * scene.nose) + 0.06
+    ambient, strength = np.array([1.05, 1, 0.95], np.float32), random.uniform(0.25, 0.5)
     balance = None
     os.makedirs(options.out, exist_ok=True)
     times, time, index = [], -600.0, 0
@@ -249,12 +261,12 @@ def main():
             if options.shake:
                 hand = 0.8 * hand + random.normal(0, 0.6 * options.shake, 2)
                 albedo = np.roll(albedo, tuple(int(v) for v in np.rint(hand)), (0, 1))
-            light = ambient + (strength * gain[..., None] * exposed(answered, ms, time - lag) if colours else 0)
+            light = ambient + (gain[..., None] * (strength * exposed(answered, ms, time - lag)).astype(np.float32) if colours else 0)
             radiance = albedo * light
             mean = radiance[::4, ::4].mean(axis=(0, 1))
             wanted = 0.22 / mean.mean() * (0.75 + 0.25 * mean.mean() / mean)
             balance = wanted if balance is None else balance + 0.06 * (wanted - balance)
-            image = encoded(radiance * balance) + options.noise * random.standard_normal(radiance.shape, np.float32)
+            image = encoded(radiance * balance.astype(np.float32)) + options.noise * random.standard_normal(radiance.shape, np.float32)
             still = Image.fromarray(np.clip(image, 0, 255).astype(np.uint8))
         still.save(os.path.join(options.out, f"{index:03}.jpg"), quality=options.quality)
         times.append(round(time, 1))

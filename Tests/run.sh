@@ -153,6 +153,18 @@ if whole; then
     beside "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
     beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug
     beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
+    # Short, and last: they fill the lane while the longest target still runs.
+    beside "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
+    # The data is others' and not in this repository.
+    for suite in http11 wycheproof jose webhooks pkits chips tr03105; do
+        if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
+            beside "outside cases: $suite" Tests/referees.sh "$suite" --bin .build/tests/debug
+        else
+            say "not run: Tests/referees.sh $suite, for its data is not here (INSPECTD_REFEREES)"
+        fi
+    done
+    beside "backup and restore" Tests/restore.sh --bin .build/tests/debug
+    beside "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug
 
     later "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
     later "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
@@ -165,17 +177,6 @@ if whole; then
     later "deployment" Tests/deployment.sh --bin .build/tests/debug
     later "the demo, and the pages with which it ends" /usr/bin/python3 Tests/demo.py .build/tests/debug
     later "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
-    later "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
-    # The data is others' and not in this repository.
-    for suite in http11 wycheproof jose webhooks pkits chips tr03105; do
-        if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
-            later "outside cases: $suite" Tests/referees.sh "$suite" --bin .build/tests/debug
-        else
-            say "not run: Tests/referees.sh $suite, for its data is not here (INSPECTD_REFEREES)"
-        fi
-    done
-    later "backup and restore" Tests/restore.sh --bin .build/tests/debug
-    later "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug
 fi
 
 # Counts the tests that ended so, by Swift Testing's lines. The log may hold any bytes; cases of a test do not count.

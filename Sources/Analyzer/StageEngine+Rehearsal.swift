@@ -10,13 +10,18 @@ extension StageEngine {
     func rehearse() throws(InspectError) {
         try DecodedImage.loadLibraries()
         let card = try DecodedImage.testCard(width: 720, height: 480)
-        // Small, since every search for a face fails on it, but not smaller than a patch of its spectrum.
-        let file = [UInt8](try DecodedImage.testCard(width: 384, height: 272).preview().jpeg)
+        // Small, since every search for a face fails on them; the document's not smaller than a patch of its spectrum.
+        let document = [UInt8](try DecodedImage.testCard(width: 288, height: 272).preview().jpeg)
+        let selfie = [UInt8](try DecodedImage.testCard(width: 192, height: 136).preview().jpeg)
         do {
-            try file.withUnsafeBytes { bytes in
-                let parts = [PartKind.front, .face].map { PartView(kind: $0.rawValue, bytes: bytes) }
-                for stage in [JobStatus.acquired, .document, .face, .liveness] {
-                    _ = try self.handle(stage: stage.stageName, request: Self.withVIZ, parts: parts)
+            try document.withUnsafeBytes { document in
+                try selfie.withUnsafeBytes { selfie in
+                    let parts = [(PartKind.front, document), (.face, selfie)].map {
+                        PartView(kind: $0.rawValue, bytes: $1)
+                    }
+                    for stage in [JobStatus.acquired, .document, .face, .liveness] {
+                        _ = try self.handle(stage: stage.stageName, request: Self.withVIZ, parts: parts)
+                    }
                 }
             }
         } catch let error as InspectError {

@@ -49,8 +49,8 @@ void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
                   {}};
     Tensor input(c.inputs, random.uniform(4, 40), random.uniform(1, 70));
     for (float &value : input.values) value = random.uniform(-1.f, 1.f);
-    for (int i = 0; i < c.outputs * c.inputs * c.kernel_rows * c.kernel_columns; ++i)
-        c.weights.push_back(random.uniform(-1.f, 1.f));
+    const int taps = c.kernel_rows * c.kernel_columns;
+    for (int i = 0; i < c.outputs * c.inputs * taps; ++i) c.weights.push_back(random.uniform(-1.f, 1.f));
     for (int i = 0; i < c.outputs; ++i) c.bias.push_back(random.uniform(-1.f, 1.f));
     c.grouped = grouped_weights(c);
     Tensor made;
@@ -59,15 +59,16 @@ void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
         for (int y = 0; y < made.rows; ++y) {
             for (int x = 0; x < made.columns; ++x) {
                 double sum = c.bias[static_cast<size_t>(output)], mass = 1;
-                for (int i = 0; i < c.inputs * c.kernel_rows * c.kernel_columns; ++i) {
-                    const int channel = i / (c.kernel_rows * c.kernel_columns);
-                    const int row = y * c.stride_y - c.pad_y + i / c.kernel_columns % c.kernel_rows;
-                    const int column = x * c.stride_x - c.pad_x + i % c.kernel_columns;
+                for (int tap = 0; tap < taps; ++tap) {
+                    const int row = y * c.stride_y - c.pad_y + tap / c.kernel_columns;
+                    const int column = x * c.stride_x - c.pad_x + tap % c.kernel_columns;
                     if (row < 0 || column < 0 || row >= input.rows || column >= input.columns) continue;
-                    const double product =
-                        c.weights[static_cast<size_t>(output * c.inputs * c.kernel_rows * c.kernel_columns + i)] *
-                        static_cast<double>(input.plane(channel)[row * input.columns + column]);
-                    sum += product, mass += std::abs(product);
+                    const float *weight = c.weights.data() + output * c.inputs * taps + tap;
+                    for (int channel = 0; channel < c.inputs; ++channel) {
+                        const double product = weight[channel * taps] *
+                                               static_cast<double>(input.plane(channel)[row * input.columns + column]);
+                        sum += product, mass += std::abs(product);
+                    }
                 }
                 check.compared += 1;
                 check.different += differs(made.plane(output)[y * made.columns + x], std::max(sum, 0.0), mass);
@@ -113,11 +114,14 @@ void check_whole_convolution(cv::RNG &random, cv_arithmetic_check &check) {
         for (int y = 0; y < made.rows; ++y) {
             for (int x = 0; x < made.columns; ++x) {
                 int sum = static_cast<int>(c.bias[static_cast<size_t>(output)]);
-                for (int i = 0; i < c.inputs * taps; ++i) {
-                    const int row = y * c.stride_y - c.pad_y + i % taps / c.kernel_columns;
-                    const int column = x * c.stride_x - c.pad_x + i % c.kernel_columns;
+                for (int tap = 0; tap < taps; ++tap) {
+                    const int row = y * c.stride_y - c.pad_y + tap / c.kernel_columns;
+                    const int column = x * c.stride_x - c.pad_x + tap % c.kernel_columns;
                     if (row < 0 || column < 0 || row >= input.rows || column >= input.columns) continue;
-                    sum += weights[static_cast<size_t>(output * c.inputs * taps + i)] * input.at(row, column)[i / taps];
+                    const int *weight = weights.data() + output * c.inputs * taps + tap;
+                    const auto *values = input.at(row, column);
+                    for (int channel = 0; channel < c.inputs; ++channel)
+                        sum += weight[channel * taps] * values[channel];
                 }
                 check.compared += 1;
                 check.different += made.plane(output)[y * made.columns + x] != static_cast<float>(sum);

@@ -26,13 +26,20 @@ package enum PNG {
         var result: [UInt8] = [0x78, 0x01]
         var (low, high): (UInt32, UInt32) = (1, 0)
         // At most 5,552 sums fit into 32 bits before the remainder is due (zlib).
-        for start in stride(from: 0, to: bytes.count, by: 5552) {
-            for byte in bytes[start..<min(bytes.count, start + 5552)] {
-                low &+= UInt32(byte)
-                high &+= low
+        // Loops over bytes are plain, and use pointers, here and below: they run unoptimised, over millions.
+        bytes.withUnsafeBufferPointer { buffer in
+            guard let bytes = buffer.baseAddress else { return }
+            var index = 0
+            while index < buffer.count {
+                let end = min(buffer.count, index + 5552)
+                while index < end {
+                    low &+= UInt32(bytes[index])
+                    high &+= low
+                    index &+= 1
+                }
+                low %= 65521
+                high %= 65521
             }
-            low %= 65521
-            high %= 65521
         }
         var start = 0
         repeat {
@@ -53,8 +60,16 @@ package enum PNG {
 
     private static func crc(_ bytes: [UInt8]) -> UInt32 {
         var value = ~UInt32(0)
-        Self.table.withUnsafeBufferPointer { table in
-            for byte in bytes { value = table[Int((value ^ UInt32(byte)) & 255)] ^ (value >> 8) }
+        Self.table.withUnsafeBufferPointer { entries in
+            bytes.withUnsafeBufferPointer { buffer in
+                guard let table = entries.baseAddress, let bytes = buffer.baseAddress else { return }
+                let count = buffer.count
+                var index = 0
+                while index < count {
+                    value = table[Int((value ^ UInt32(bytes[index])) & 255)] ^ (value >> 8)
+                    index &+= 1
+                }
+            }
         }
         return ~value
     }
@@ -64,12 +79,18 @@ extension PNG {
     /// Grey noise for jobs that are about the queue: valid, cheap, and without a face.
     package static func noise(width: Int, height: Int) -> Data {
         var state: UInt32 = 1
-        var rows: [UInt8] = []
-        for _ in 0..<height {
-            rows.append(0)
-            for _ in 0..<width {
-                state = state &* 1_664_525 &+ 1_013_904_223
-                rows.append(UInt8(state >> 24))
+        var rows = [UInt8](repeating: 0, count: (width + 1) * height)
+        rows.withUnsafeMutableBufferPointer { buffer in
+            guard let rows = buffer.baseAddress else { return }
+            let count = buffer.count
+            var index = 0
+            while index < count {
+                // A row begins with its filter.
+                if index % (width + 1) != 0 {
+                    state = state &* 1_664_525 &+ 1_013_904_223
+                    rows[index] = UInt8(state >> 24)
+                }
+                index &+= 1
             }
         }
         return Data(Self.file(width: width, height: height, depth: 8, colourType: 0, rows: rows))

@@ -55,8 +55,17 @@ struct TestImage {
 
     /// Changes every pixel.
     mutating func map(_ change: (_ x: Int, _ y: Int, Colour) -> Colour) {
-        for y in 0..<self.height {
-            for x in 0..<self.width { self[x, y] = change(x, y, self[x, y]) }
+        let (width, height) = (self.width, self.height)
+        self.pixels.withUnsafeMutableBufferPointer { pixels in
+            guard var pixel = pixels.baseAddress else { return }
+            for y in 0..<height {
+                var x = 0
+                while x < width {
+                    let made = change(x, y, Colour(pixel[0], pixel[1], pixel[2]))
+                    (pixel[0], pixel[1], pixel[2]) = (made.red, made.green, made.blue)
+                    (x, pixel) = (x + 1, pixel + 3)
+                }
+            }
         }
     }
 
@@ -65,12 +74,15 @@ struct TestImage {
         var result = TestImage(width: width, height: height, background)
         let (sine, cosine) = (sin(degrees * .pi / 180), cos(degrees * .pi / 180))
         let stride = self.width * 3
-        // Unsafe buffers: these loops run unoptimised in every test run.
-        self.pixels.withUnsafeBufferPointer { source in
-            result.pixels.withUnsafeMutableBufferPointer { target in
+        // Pointers: these loops run unoptimised in every test run.
+        self.pixels.withUnsafeBufferPointer { pixels in
+            result.pixels.withUnsafeMutableBufferPointer { made in
+                guard let source = pixels.baseAddress, let target = made.baseAddress else { return }
                 for y in 0..<height {
                     let dy = Double(y) - Double(height) / 2
-                    for x in 0..<width {
+                    var x = 0
+                    while x < width {
+                        defer { x += 1 }
                         let dx = Double(x) - Double(width) / 2
                         let u = dx * cosine + dy * sine + Double(self.width) / 2
                         let v = -dx * sine + dy * cosine + Double(self.height) / 2
@@ -105,16 +117,21 @@ struct TestImage {
     private func averaged(radius: Int, step: Int, count: Int, lines: Int, lineStep: Int) -> TestImage {
         guard radius > 0 else { return self }
         var result = self
-        self.pixels.withUnsafeBufferPointer { source in
-            result.pixels.withUnsafeMutableBufferPointer { target in
+        self.pixels.withUnsafeBufferPointer { pixels in
+            result.pixels.withUnsafeMutableBufferPointer { made in
+                guard let source = pixels.baseAddress, let target = made.baseAddress else { return }
                 for line in 0..<lines {
                     for channel in 0..<3 {
                         let start = line * lineStep + channel
-                        func value(_ index: Int) -> Int { Int(source[start + min(max(index, 0), count - 1) * step]) }
+                        func value(_ index: Int) -> Int {
+                            Int(source[start + (index < 0 ? 0 : index < count ? index : count - 1) * step])
+                        }
                         var sum = (-radius...radius).reduce(0) { $0 + value($1) }
-                        for index in 0..<count {
+                        var index = 0
+                        while index < count {
                             target[start + index * step] = UInt8(sum / (2 * radius + 1))
                             sum += value(index + radius + 1) - value(index - radius)
+                            index += 1
                         }
                     }
                 }

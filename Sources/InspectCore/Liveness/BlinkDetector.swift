@@ -58,13 +58,19 @@ package enum BlinkDetector {
     static func ratios(times: [Double], openings: [Double?]) -> [Double?] {
         var first = 0
         var last = 0
+        // The openings around, in order: from one frame to the next, one or two of them change.
+        var near: [Double] = []
         return zip(times, openings).map { time, opening in
-            while times[first] < time - self.windowMs / 2 { first += 1 }
-            while last < times.count, times[last] <= time + self.windowMs / 2 { last += 1 }
-            let near = openings[first..<last].compactMap { $0 }
-            guard let opening, near.count >= 5, let usual = Statistics.percentile(near, self.usual), usual > 0 else {
-                return nil
+            while last < times.count, times[last] <= time + self.windowMs / 2 {
+                if let value = openings[last] { near.insert(value, at: Statistics.place(of: value, in: near)) }
+                last += 1
             }
+            while times[first] < time - self.windowMs / 2 {
+                if let value = openings[first] { near.remove(at: Statistics.place(of: value, in: near)) }
+                first += 1
+            }
+            guard let opening, near.count >= 5, let usual = Statistics.percentile(sorted: near, self.usual), usual > 0
+            else { return nil }
             return opening / usual
         }
     }

@@ -27,8 +27,9 @@ enum ColourFlashRules {
         let saturated = Statistics.median(samples.filter { $0.time >= 0 && $0.time < end }.map(\.face.saturated)) ?? 1
         let noise = Self.noise(rest.map(\.signal))
 
+        let signals = samples.map { (time: $0.time, signal: $0.signal) }
         let responses = Self.lags.compactMap { lag in
-            Response(challenge, samples, lag: lag).map { (lag: lag, response: $0) }
+            Response(challenge, signals, lag: lag).map { (lag: lag, response: $0) }
         }
         guard let most = responses.map(\.response.correlation).max(),
             // A colour's settled part looks the same from a little earlier: the latest lag that fits as well is the true one.
@@ -189,15 +190,15 @@ private struct Sample {
 
     /// Medians over the frames of each colour, once the light has settled; `nil` where a colour has fewer than two frames.
     static func medians(
-        _ challenge: LivenessChallenge, _ samples: [Sample], lag: Double, _ signal: (Sample) -> Opponent
+        _ challenge: LivenessChallenge, _ signals: [(time: Double, signal: Opponent)], lag: Double
     ) -> [Opponent]? {
         var medians: [Opponent] = []
         for index in challenge.colours.indices {
             let start = Double(index) * challenge.colourMs + lag
-            let shown = samples.filter {
+            let shown = signals.filter {
                 $0.time >= start + ColourFlashRules.settlingMs && $0.time < start + challenge.colourMs
             }
-            guard shown.count >= 2, let median = Opponent.median(shown.map(signal)) else { return nil }
+            guard shown.count >= 2, let median = Opponent.median(shown.map(\.signal)) else { return nil }
             medians.append(median)
         }
         return medians
@@ -217,10 +218,8 @@ private struct Response {
     /// Of each colour by itself.
     var agreement: [Double]
 
-    init?(_ challenge: LivenessChallenge, _ samples: [Sample], lag: Double) {
-        guard challenge.colours.count >= 3,
-            let seen = Sample.medians(challenge, samples, lag: lag, { $0.signal })
-        else { return nil }
+    init?(_ challenge: LivenessChallenge, _ signals: [(time: Double, signal: Opponent)], lag: Double) {
+        guard challenge.colours.count >= 3, let seen = Sample.medians(challenge, signals, lag: lag) else { return nil }
         let shown = challenge.colours.map { Opponent(red: $0.light.red, green: $0.light.green, blue: $0.light.blue) }
         let seenSteps = zip(seen.dropFirst(), seen).map { $0 - $1 }
         let shownSteps = zip(shown.dropFirst(), shown).map { $0 - $1 }
@@ -257,7 +256,8 @@ private struct Gains {
         let shown = challenge.colours.map { Opponent(red: $0.light.red, green: $0.light.green, blue: $0.light.blue) }
         let shownSteps = zip(shown.dropFirst(), shown).map { $0 - $1 }
         func gain(_ signal: (Sample) -> Opponent) -> Double? {
-            guard let seen = Sample.medians(challenge, samples, lag: lag, signal) else { return nil }
+            let signals = samples.map { (time: $0.time, signal: signal($0)) }
+            guard let seen = Sample.medians(challenge, signals, lag: lag) else { return nil }
             let steps = zip(seen.dropFirst(), seen).map { $0 - $1 }
             let power = shownSteps.map { $0.dot($0) }.reduce(0, +)
             return power > 0 ? zip(shownSteps, steps).map { $0.dot($1) }.reduce(0, +) / power : nil

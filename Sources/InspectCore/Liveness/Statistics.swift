@@ -4,12 +4,26 @@ enum Statistics {
 
     /// Linear between the two nearest values.
     static func percentile(_ values: [Double], _ share: Double) -> Double? {
-        guard !values.isEmpty else { return nil }
-        let sorted = values.sorted()
+        self.percentile(sorted: values.sorted(), share)
+    }
+
+    /// The same of values that are in order.
+    static func percentile(sorted: [Double], _ share: Double) -> Double? {
+        guard !sorted.isEmpty else { return nil }
         let place = share * Double(sorted.count - 1)
         let below = Int(place.rounded(.down))
         let above = min(below + 1, sorted.count - 1)
         return sorted[below] + (sorted[above] - sorted[below]) * (place - Double(below))
+    }
+
+    /// The first place of a value among values that are in order: where it stands, or where it belongs.
+    static func place(of value: Double, in sorted: [Double]) -> Int {
+        var (low, high) = (0, sorted.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if sorted[middle] < value { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 
     /// Mean squared distance from the mean; 0 for fewer than two values.

@@ -222,7 +222,8 @@ package enum Limits {
         .below(0.1), "OFIQ, single face present; a tenth of the area is a face a third as wide")
     /// Legible lines of text around the face.
     static let textAroundFace = Limit(
-        .atMost(2), "123 photographs of faces have 1 at most, people beside lettering up to 6, documents mostly 9 to 22")
+        .atMost(2), "123 photographs of faces have 1 at most, people beside lettering up to 6, documents mostly 9 to 22"
+    )
     /// Those of them that only documents have.
     static let documentTextAroundFace = Limit(
         .atMost(1), "people beside lettering with a date have 1 at most; four of five documents have 2 and more")

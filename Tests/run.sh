@@ -58,13 +58,14 @@ fi
 
 # Starts the Swift tests' server, a new one where the last one has more than 2 GB of databases. Nothing of it outlives the run, so it
 # may lose everything in a crash of the machine; tests that end servers, and the scripts below, have their own with durable defaults.
-# It compiles no query, for hardly one runs often.
+# It compiles no query, for hardly one runs often, and vacuums nothing by itself: it would look into another of the hundreds of
+# databases ten times a second.
 roomy_postgres() {
     if [ -n "$postgres_dir" ]; then
         if [ "$(du -sm "$(cat "$postgres_dir/home")" | cut -f 1)" -le 2000 ]; then return; fi
         deploy/scratch-postgres.sh stop "$postgres_dir"
     fi
-    TMPDIR=$fast SCRATCH_POSTGRES_SETTINGS=$'fsync = off\nfull_page_writes = off\nmax_wal_size = 512MB\njit = off' start_postgres
+    TMPDIR=$fast SCRATCH_POSTGRES_SETTINGS=$'fsync = off\nfull_page_writes = off\nmax_wal_size = 512MB\njit = off\nautovacuum = off' start_postgres
     export INSPECTD_TEST_DATABASE_URL=$INSPECTD_DATABASE_URL
     unset INSPECTD_DATABASE_URL
 }

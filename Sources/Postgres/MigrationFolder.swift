@@ -11,10 +11,13 @@ struct MigrationFolder: Sendable {
     /// One file that a database remembers.
     struct Script: Sendable {
         /// The name in `public.insp_migration`: `0001_types`, `functions/claim`.
-        var name: String
-        var sql: String
+        let name: String
+        let sql: String
         /// The functions files that must be applied before this one.
-        var after: Set<String> = []
+        let after: Set<String>
+        /// The tables, functions, views and triggers that it creates, named as ``Migrator`` finds them in the catalogue; a
+        /// function's name occurs once for each of its signatures. Statements begin at the start of a line, and nothing in a body does.
+        let objects: [String]
         var isNumbered: Bool { !self.name.hasPrefix(MigrationFolder.functions) }
 
         /// Runs it; an error names it.
@@ -32,22 +35,34 @@ struct MigrationFolder: Sendable {
             }
         }
 
-        /// The tables, functions, views and triggers that it creates, named as ``Migrator`` finds them in the catalogue; a
-        /// function's name occurs once for each of its signatures. Statements begin at the start of a line, and nothing in a body does.
-        var objects: [String] {
-            let lines = self.sql.utf8.split(separator: UInt8(ascii: "\n"))
-            return lines.indices.filter { lines[$0].starts(with: "CREATE ".utf8) }.compactMap { index in
-                // The table of a trigger may be on a later line.
-                let statement = lines[index...].prefix(4).map { String(Substring($0)) }.joined(separator: " ")
-                let words = statement.prefix { $0 != ";" }.split { " (".contains($0) }.map(String.init)
-                let kinds = ["TABLE", "FUNCTION", "VIEW", "TRIGGER"]
-                guard let kind = words.prefix(5).firstIndex(where: kinds.contains), kind + 1 < words.count else {
-                    return nil
-                }
-                let object = "\(words[kind].lowercased()) \(words[kind + 1])"
-                guard words[kind] == "TRIGGER" else { return object }
-                return words.firstIndex(of: "ON").map { "\(object) on \(words[$0 + 1])" }
+        init(_ name: String, sql: String) {
+            self.name = name
+            self.sql = sql
+            self.objects = MigrationFolder.lines(of: sql, that: "CREATE ", Self.object).compactMap(\.self)
+            self.after = name.hasPrefix(MigrationFolder.functions) ? MigrationFolder.after(sql) : []
+        }
+
+        /// What a statement creates, if that is a table, function, view or trigger. The table of a trigger may be on a later line.
+        private static func object(_ statement: UnsafePointer<CChar>) -> String? {
+            var rest = statement
+            /// Up to the statement's end.
+            func next() -> String? {
+                rest += strspn(rest, " (\n")
+                let length = strcspn(rest, " (\n;")
+                defer { rest += length }
+                return length == 0
+                    ? nil : String(decoding: UnsafeRawBufferPointer(start: rest, count: length), as: UTF8.self)
             }
+            for _ in 0..<5 {
+                guard let word = next() else { return nil }
+                guard ["TABLE", "FUNCTION", "VIEW", "TRIGGER"].contains(word) else { continue }
+                guard let name = next() else { return nil }
+                let object = "\(word.lowercased()) \(name)"
+                guard word == "TRIGGER" else { return object }
+                while let word = next(), word != "ON" {}
+                return next().map { "\(object) on \($0)" }
+            }
+            return nil
         }
     }
 
@@ -74,7 +89,7 @@ struct MigrationFolder: Sendable {
             if name == "roles.sql" {
                 self.rolesScript = sql
             } else if name.prefixMatch(of: /[0-9]{4}_/) != nil {
-                numbered.append(Script(name: String(name.dropLast(4)), sql: sql))
+                numbered.append(Script(String(name.dropLast(4)), sql: sql))
             } else {
                 throw PostgresError(.migration, "\(name) is neither a numbered script nor roles.sql")
             }
@@ -84,8 +99,7 @@ struct MigrationFolder: Sendable {
         }
         let topics = (try? FileManager.default.contentsOfDirectory(atPath: path + "/" + Self.functions)) ?? []
         let functions = try topics.filter { $0.hasSuffix(".sql") }.map { name in
-            let sql = try Self.read("\(path)/\(Self.functions)\(name)")
-            return Script(name: Self.functions + name.dropLast(4), sql: sql, after: Self.after(sql))
+            Script(Self.functions + name.dropLast(4), sql: try Self.read("\(path)/\(Self.functions)\(name)"))
         }
         self.scripts = numbered + (try Self.ordered(functions))
     }
@@ -105,11 +119,28 @@ struct MigrationFolder: Sendable {
         return sql
     }
 
+    /// Lines that begin so. Found by the C library: Swift's own views take ten times as long where nothing is optimised.
+    private static func lines<Line>(of sql: String, that start: String, _ read: (UnsafePointer<CChar>) -> Line)
+        -> [Line]
+    {
+        ("\n" + sql).withCString { text in
+            var lines: [Line] = []
+            var rest = text
+            while let line = strstr(rest, "\n" + start) {
+                lines.append(read(line + 1))
+                rest = UnsafePointer(line + 1)
+            }
+            return lines
+        }
+    }
+
     /// The names in lines like `-- After: claim, errors`, which belong in a file's head but count anywhere.
     private static func after(_ sql: String) -> Set<String> {
-        let lines = sql.utf8.split(separator: UInt8(ascii: "\n")).filter { $0.starts(with: Self.header.utf8) }
+        let lines = Self.lines(of: sql, that: Self.header) { line in
+            String(decoding: UnsafeRawBufferPointer(start: line, count: strcspn(line, "\n")), as: UTF8.self)
+        }
         return Set(
-            lines.flatMap { Substring($0).dropFirst(Self.header.count).split(separator: ",") }
+            lines.flatMap { $0.dropFirst(Self.header.count).split(separator: ",") }
                 .map { Self.functions + $0.trimmingCharacters(in: .whitespaces) })
     }
 

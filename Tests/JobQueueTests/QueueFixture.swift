@@ -60,7 +60,7 @@ struct QueueFixture: Sendable {
 
     /// Waits until a condition of the database holds.
     func wait(for condition: String, within seconds: Double = 60) async throws {
-        try await waitUntil(condition, within: .seconds(seconds), every: .milliseconds(20)) {
+        try await waitUntil(condition, within: .seconds(seconds), upTo: .milliseconds(50)) {
             try await self.admin.query("SELECT \(condition)")[0].bool(0)
         }
     }

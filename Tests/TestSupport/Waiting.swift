@@ -7,15 +7,19 @@ extension Duration {
 
 /// Waits until a condition holds.
 ///
+/// - Parameter longest: Between two looks at it, each a quarter later than the last; `nil`: always the interval.
 /// - Throws: ``WaitTimedOut`` once the time is over, so that a test fails where it waits instead of hanging.
 package func waitUntil(
     _ what: String, within limit: Duration = .hangDeadline, every interval: Duration = .milliseconds(10),
-    isolation: isolated (any Actor)? = #isolation, _ condition: () async throws -> Bool
+    upTo longest: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
+    _ condition: () async throws -> Bool
 ) async throws {
     let deadline = ContinuousClock.now + limit
+    var pause = interval
     while try await !condition() {
         guard .now < deadline else { throw WaitTimedOut(what: what, limit: limit) }
-        try await Task.sleep(for: interval)
+        try await Task.sleep(for: pause)
+        pause = min(pause * 1.25, longest ?? interval)
     }
 }
 

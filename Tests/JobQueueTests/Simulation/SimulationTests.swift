@@ -54,7 +54,7 @@ import Testing
                     for (count, seed) in mine.enumerated() {
                         if let failure = try await Self.play(seed, in: world) { Issue.record(failure) }
                         // What the seeds before have deleted would otherwise be looked at again and again.
-                        if count % 50 == 49 { try await world.control.execute("VACUUM", timeout: .seconds(120)) }
+                        if count % 10 == 9 { try await world.control.execute("VACUUM", timeout: .seconds(120)) }
                     }
                     await world.close()
                 }

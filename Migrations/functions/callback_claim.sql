@@ -230,30 +230,41 @@ BEGIN
             m.recorded, p_holder, m.region
         FROM moved m
     )
-    SELECT NULL::bigint, NULL::insp.callback_endpoint[], c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts,
-        m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, c.public_id, c.traceparent,
-        said.elsewhere, c.event, c.created_at, c.definition_key, CASE WHEN NOT c.is_sealed THEN (said.personal -> 'userReference')::text END,
-        insp.callback_decision(c), c.is_expired, whole.result,
-        -- Less than may have been sent before.
-        c.is_erased OR c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
-            OR CASE WHEN whole.result IS NOT NULL THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
-        c.form, said.sealed, CASE WHEN c.is_sealed AND whole.result IS NOT NULL THEN insp.callback_sealed_body(c.job_id) END,
-        CASE WHEN c.is_sealed THEN (SELECT j.partner_id FROM insp.job j WHERE j.id = c.job_id) END
-    FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
-        CROSS JOIN LATERAL (SELECT
-            -- Opens no partition of jobs when nothing is read from it.
-            CASE WHEN c.has_reference THEN (SELECT insp.readable_personal(j.personal) FROM insp.job j
-                WHERE j.id = c.job_id) END AS personal,
-            CASE WHEN c.is_sealed THEN (SELECT j.sealed FROM insp.job j WHERE j.id = c.job_id) END AS sealed,
-            -- A job may have its own URL. Usually it equals the endpoint's.
-            coalesce(m.endpoint_id = ANY (guarded), false)
-                AND c.url IS DISTINCT FROM urls[array_position(taken, m.endpoint_id)]
-                AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
-                AS elsewhere
-            OFFSET 0) AS said
-        -- Never more than the first body had, so that the body stays the same under its webhook-id.
-        CROSS JOIN LATERAL (SELECT CASE WHEN c.has_result AND m.endpoint_id = ANY (inlined) AND NOT said.elsewhere
-            THEN insp.callback_result(c.job_id) END AS result OFFSET 0) AS whole;
+    SELECT NULL::bigint, NULL::insp.callback_endpoint[], q.id, claim, q.webhook_id, q.endpoint_id, q.url, q.body, q.attempts,
+        q.released, q.waited, q.public_id, q.traceparent, coalesce((q.more).elsewhere, false), q.event, q.created_at,
+        q.definition_key, (q.more).user_reference, q.decision, q.is_expired, (q.more).result,
+        coalesce((q.more).is_reduced, q.is_erased), q.form, (q.more).sealed, (q.more).sealed_body, (q.more).partner_id
+    FROM (SELECT c.id, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts, m.released,
+            date_part('epoch', moment - m.due_at) * 1000 AS waited, c.public_id, c.traceparent, c.event, c.created_at,
+            c.definition_key, insp.callback_decision(c) AS decision, c.is_expired, c.is_erased, c.form,
+            -- Worked out only where it may be something else than nothing.
+            CASE WHEN c.has_reference OR c.is_sealed OR c.has_result
+                    -- A job may have its own URL. Usually it equals the endpoint's.
+                    OR ((m.endpoint_id, c.url) IN (SELECT u.endpoint, u.url FROM unnest(taken, urls) AS u (endpoint, url)
+                        WHERE u.url IS NOT NULL)) IS NOT TRUE
+                THEN (SELECT ROW(o.elsewhere, CASE WHEN NOT c.is_sealed THEN (o.personal -> 'userReference')::text END, o.result,
+                    -- Less than may have been sent before.
+                    c.is_erased OR c.has_reference AND (o.personal ? 'userReference') IS NOT TRUE
+                        OR CASE WHEN o.result IS NOT NULL THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
+                    o.sealed, CASE WHEN c.is_sealed AND o.result IS NOT NULL THEN insp.callback_sealed_body(c.job_id) END,
+                    o.partner_id)::insp.callback_more
+                FROM (SELECT x.*,
+                        -- Never more than the first body had, so that the body stays the same under its webhook-id.
+                        CASE WHEN c.has_result AND m.endpoint_id = ANY (inlined) AND NOT x.elsewhere
+                            THEN insp.callback_result(c.job_id) END AS result
+                    FROM (SELECT CASE WHEN c.has_reference THEN insp.readable_personal(job.personal) END AS personal,
+                            CASE WHEN c.is_sealed THEN job.sealed END AS sealed,
+                            CASE WHEN c.is_sealed THEN job.partner_id END AS partner_id,
+                            coalesce(m.endpoint_id = ANY (guarded), false)
+                                AND c.url IS DISTINCT FROM urls[array_position(taken, m.endpoint_id)]
+                                AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e
+                                    WHERE e.id = m.endpoint_id), false) AS elsewhere
+                        FROM (VALUES (true)) AS always LEFT JOIN LATERAL (
+                            -- Once: each mention of jobs opens all their partitions for every claim.
+                            SELECT j.personal, j.sealed, j.partner_id FROM insp.job j
+                            WHERE j.id = c.job_id AND (c.has_reference OR c.is_sealed) OFFSET 0) AS job ON true
+                        OFFSET 0) AS x OFFSET 0) AS o) END AS more
+        FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id]) OFFSET 0) AS q;
 END
 $$;
 COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint, text) IS

@@ -78,9 +78,7 @@ package struct PostgresRow: Sendable {
     /// Of `smallint`, `integer`, `bigint`, `oid` or `xid8`; `nil`: NULL.
     package func optionalInt(_ column: some PostgresColumn) throws(PostgresError) -> Int64? {
         guard let value = try self.bytes(column) else { return nil }
-        guard [20, 21, 23, 26, 5069].contains(self.type(column)) else {
-            throw self.mismatch(column, "not a whole number")
-        }
+        guard Self.isWhole(self.type(column)) else { throw self.mismatch(column, "not a whole number") }
         return Self.integer(value)
     }
 
@@ -170,12 +168,66 @@ extension String: PostgresColumn {
     package func position(in names: [String]) -> Int? { names.firstIndex(of: self) }
 }
 
+/// Readers by position: those of a claim read thirty values of each callback, and generic ones would cost as much again.
+extension PostgresRow {
+    /// Whether the value is NULL.
+    package func isNull(_ column: Int) throws(PostgresError) -> Bool {
+        guard self.set.names.indices.contains(column) else { throw Self.unknown(column) }
+        return self.set.values[self.index * self.set.names.count + column] == nil
+    }
+
+    /// A `smallint`, `integer`, `bigint` or `xid8`.
+    package func int(_ column: Int) throws(PostgresError) -> Int64 {
+        guard let value = try self.bytes(at: column) else { throw self.mismatch(column, "NULL") }
+        guard Self.isWhole(self.set.types[column]) else { throw self.mismatch(column, "not a whole number") }
+        return Self.integer(value)
+    }
+
+    /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`.
+    package func bool(_ column: Int) throws(PostgresError) -> Bool {
+        guard let value = try self.bytes(at: column) else { throw self.mismatch(column, "NULL") }
+        guard self.set.types[column] == 16, value.count == 1 else { throw self.mismatch(column, "not a boolean") }
+        return value[value.startIndex] != 0
+    }
+
+    /// A `text`, `json`, `jsonb` or `uuid`.
+    package func string(_ column: Int) throws(PostgresError) -> String {
+        guard let value = try self.optionalString(column) else { throw self.mismatch(column, "NULL") }
+        return value
+    }
+
+    /// Of a text type or `uuid`; `nil`: NULL.
+    package func optionalString(_ column: Int) throws(PostgresError) -> String? {
+        guard let value = try self.bytes(at: column) else { return nil }
+        switch self.set.types[column] {
+        case 2950: return Self.uuid(value)
+        case 3802: return String(decoding: value.dropFirst(), as: UTF8.self)
+        default: return String(decoding: value, as: UTF8.self)
+        }
+    }
+
+    private func bytes(at column: Int) throws(PostgresError) -> ArraySlice<UInt8>? {
+        guard self.set.names.indices.contains(column) else { throw Self.unknown(column) }
+        guard let range = self.set.values[self.index * self.set.names.count + column] else { return nil }
+        return self.set.bytes[range]
+    }
+
+    private static func isWhole(_ type: UInt32) -> Bool {
+        switch type {
+        case 20, 21, 23, 26, 5069: true
+        default: false
+        }
+    }
+
+    private static func unknown(_ column: some PostgresColumn) -> PostgresError {
+        PostgresError(.decoding, "the result has no column \(column)")
+    }
+}
+
 extension PostgresRow {
     private func bytes(_ column: some PostgresColumn) throws(PostgresError) -> ArraySlice<UInt8>? {
-        guard let position = column.position(in: self.set.names) else {
-            throw PostgresError(.decoding, "the result has no column \(column)")
-        }
-        return self.set.values[self.index * self.set.names.count + position].map { self.set.bytes[$0] }
+        guard let position = column.position(in: self.set.names) else { throw Self.unknown(column) }
+        return try self.bytes(at: position)
     }
 
     private func type(_ column: some PostgresColumn) -> UInt32 {

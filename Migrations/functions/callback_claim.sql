@@ -47,7 +47,7 @@ BEGIN
     -- late; a call without floors finds whatever else is older (lapsed claims above all).
     WITH known AS MATERIALIZED (
         SELECT e.id, NOT e.paused AND (h.open_until IS NULL OR h.open_until <= p_moment) AS is_open,
-            coalesce(to_timestamp(coalesce(p_floors[array_position(p_endpoints, e.id)], p_floor) / 1e6)
+            coalesce(to_timestamp(coalesce(p_floors[array_position(p_endpoints, e.id)], p_floor) / 1e6::double precision)
             - interval '2 seconds', '-infinity') AS start
         FROM insp.endpoint e LEFT JOIN insp.endpoint_health h ON h.endpoint_id = ANY (ARRAY[e.id]) WHERE e.enabled
     ), due AS MATERIALIZED (
@@ -74,7 +74,7 @@ BEGIN
     )
     SELECT (SELECT array_agg(t.id) FROM taken t), (SELECT array_agg(t.start) FROM taken t),
         (SELECT array_agg(t.is_retried) FROM taken t), array_agg(d.id),
-        array_agg((extract(epoch FROM d.due_at) * 1000000)::bigint)
+        array_agg((date_part('epoch', d.due_at) * 1000000)::bigint)
     INTO endpoints, starts, retried, waiting, heads FROM due d;
 END
 $$;
@@ -99,8 +99,8 @@ BEGIN
         SELECT e.id, e.url, e.inline_result, t.start, live.own,
             -- What other servers must not get, including access to our own networks.
             e.inline_result OR e.allow_private OR e.http2 OR e.pins IS NOT NULL OR e.client_certificate IS NOT NULL
-                OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
-                AS is_guarded,
+                OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization)
+                    AND EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id) AS is_guarded,
             -- Keys remain when the setting is removed.
             e.ordering IS NOT NULL OR EXISTS (SELECT FROM insp.callback_waiting w WHERE w.endpoint_id = e.id
                 AND w.ordering_key IS NOT NULL AND w.state IN ('pending', 'held')) AS is_ordered,
@@ -202,9 +202,14 @@ BEGIN
             e.allow_http, e.allow_private,
             -- Checked here first, because most endpoints have none and the call costs more than this whole line.
             CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
-                OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
-                OR EXISTS (SELECT FROM insp.partner_key k WHERE k.partner_id = e.partner_id)
-                OR EXISTS (SELECT FROM insp.partner p WHERE p.id = e.partner_id AND p.test_of IS NOT NULL)
+                OR e.api_key_header IS NOT NULL
+                -- Whether there is any is asked once for all endpoints.
+                OR EXISTS (SELECT FROM insp.endpoint_authorization)
+                    AND EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
+                OR EXISTS (SELECT FROM insp.partner_key)
+                    AND EXISTS (SELECT FROM insp.partner_key k WHERE k.partner_id = e.partner_id)
+                OR EXISTS (SELECT FROM insp.partner p WHERE p.test_of IS NOT NULL)
+                    AND EXISTS (SELECT FROM insp.partner p WHERE p.id = e.partner_id AND p.test_of IS NOT NULL)
                 THEN insp.endpoint_options(e) END)::insp.callback_endpoint)
         INTO endpoints
         FROM unnest(waiting, heads) AS w (endpoint, floor)

@@ -24,20 +24,18 @@ package struct PostgresRow: Sendable {
 
     /// Whether the value is NULL.
     package func isNull(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
-        try self.bytes(column) == nil
+        try self.isNull(self.position(of: column))
     }
 
     /// A column's position, for callers that read it from many rows.
-    package func position(of name: String) throws(PostgresError) -> Int {
-        guard let position = name.position(in: self.set.names) else {
-            throw PostgresError(.decoding, "the result has no column \(name)")
-        }
+    package func position(of column: some PostgresColumn) throws(PostgresError) -> Int {
+        guard let position = column.position(in: self.set.names) else { throw Self.unknown(column) }
         return position
     }
 
     /// A `smallint`, `integer`, `bigint` or `xid8`.
     package func int(_ column: some PostgresColumn) throws(PostgresError) -> Int64 {
-        try self.required(self.optionalInt(column), column)
+        try self.int(self.position(of: column))
     }
 
     /// A `real` or `double precision`, or a whole number.
@@ -47,14 +45,12 @@ package struct PostgresRow: Sendable {
 
     /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`; the other readers likewise.
     package func bool(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
-        guard let value = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
-        guard self.type(column) == 16, value.count == 1 else { throw self.mismatch(column, "not a boolean") }
-        return value[value.startIndex] != 0
+        try self.bool(self.position(of: column))
     }
 
     /// A `text`, `json`, `jsonb` or `uuid`.
     package func string(_ column: some PostgresColumn) throws(PostgresError) -> String {
-        try self.required(self.optionalString(column), column)
+        try self.string(self.position(of: column))
     }
 
     /// The bytes of a `bytea`, or the UTF-8 of a `text`, `json` or `jsonb`.
@@ -95,11 +91,7 @@ package struct PostgresRow: Sendable {
 
     /// Of a text type or `uuid`; `nil`: NULL.
     package func optionalString(_ column: some PostgresColumn) throws(PostgresError) -> String? {
-        guard let value = try self.bytes(column) else { return nil }
-        if self.type(column) == 2950 {
-            return Self.uuid(value)
-        }
-        return String(decoding: self.payload(value, column), as: UTF8.self)
+        try self.optionalString(self.position(of: column))
     }
 
     /// The value's bytes, of `bytea` or text; `nil`: NULL.
@@ -168,7 +160,7 @@ extension String: PostgresColumn {
     package func position(in names: [String]) -> Int? { names.firstIndex(of: self) }
 }
 
-/// Readers by position: those of a claim read thirty values of each callback, and generic ones would cost as much again.
+/// Readers by position, which are not generic: a claim reads thirty values of each callback.
 extension PostgresRow {
     /// Whether the value is NULL.
     package func isNull(_ column: Int) throws(PostgresError) -> Bool {

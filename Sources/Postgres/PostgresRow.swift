@@ -24,18 +24,15 @@ package struct PostgresRow: Sendable {
 
     /// Whether the value is NULL.
     package func isNull(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
-        try self.isNull(self.position(of: column))
+        try self.isNull(self.place(column))
     }
 
     /// A column's position, for callers that read it from many rows.
-    package func position(of column: some PostgresColumn) throws(PostgresError) -> Int {
-        guard let position = column.position(in: self.set.names) else { throw Self.unknown(column) }
-        return position
-    }
+    package func position(of name: String) throws(PostgresError) -> Int { try self.place(name) }
 
     /// A `smallint`, `integer`, `bigint` or `xid8`.
     package func int(_ column: some PostgresColumn) throws(PostgresError) -> Int64 {
-        try self.int(self.position(of: column))
+        try self.int(self.place(column))
     }
 
     /// A `real` or `double precision`, or a whole number.
@@ -45,12 +42,12 @@ package struct PostgresRow: Sendable {
 
     /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`; the other readers likewise.
     package func bool(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
-        try self.bool(self.position(of: column))
+        try self.bool(self.place(column))
     }
 
     /// A `text`, `json`, `jsonb` or `uuid`.
     package func string(_ column: some PostgresColumn) throws(PostgresError) -> String {
-        try self.string(self.position(of: column))
+        try self.string(self.place(column))
     }
 
     /// The bytes of a `bytea`, or the UTF-8 of a `text`, `json` or `jsonb`.
@@ -91,7 +88,7 @@ package struct PostgresRow: Sendable {
 
     /// Of a text type or `uuid`; `nil`: NULL.
     package func optionalString(_ column: some PostgresColumn) throws(PostgresError) -> String? {
-        try self.optionalString(self.position(of: column))
+        try self.optionalString(self.place(column))
     }
 
     /// The value's bytes, of `bytea` or text; `nil`: NULL.
@@ -198,6 +195,11 @@ extension PostgresRow {
         }
     }
 
+    private func place(_ column: some PostgresColumn) throws(PostgresError) -> Int {
+        guard let position = column.position(in: self.set.names) else { throw Self.unknown(column) }
+        return position
+    }
+
     private func bytes(at column: Int) throws(PostgresError) -> ArraySlice<UInt8>? {
         guard self.set.names.indices.contains(column) else { throw Self.unknown(column) }
         guard let range = self.set.values[self.index * self.set.names.count + column] else { return nil }
@@ -218,8 +220,7 @@ extension PostgresRow {
 
 extension PostgresRow {
     private func bytes(_ column: some PostgresColumn) throws(PostgresError) -> ArraySlice<UInt8>? {
-        guard let position = column.position(in: self.set.names) else { throw Self.unknown(column) }
-        return try self.bytes(at: position)
+        try self.bytes(at: self.place(column))
     }
 
     private func type(_ column: some PostgresColumn) -> UInt32 {

@@ -244,15 +244,3 @@ CREATE TYPE insp.callback_endpoint AS (
 );
 COMMENT ON TYPE insp.callback_endpoint IS
     'An endpoint with something due, from insp.callback_claim: its floors for the next claim and, if it may send, how many may be sent at once, its keys and options. Contains secrets';
-
-CREATE TYPE insp.callback_more AS (
-    elsewhere boolean,
-    user_reference text,
-    result text,
-    is_reduced boolean,
-    sealed bytea,
-    sealed_body bytea,
-    partner_id integer
-);
-COMMENT ON TYPE insp.callback_more IS
-    'What a claim works out only for a callback with a reference, something sealed or a guarded endpoint: columns of insp.callback_claim';

@@ -24,20 +24,15 @@ package struct PostgresRow: Sendable {
 
     /// Whether the value is NULL.
     package func isNull(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
-        try self.bytes(column) == nil
+        try self.isNull(self.place(column))
     }
 
     /// A column's position, for callers that read it from many rows.
-    package func position(of name: String) throws(PostgresError) -> Int {
-        guard let position = name.position(in: self.set.names) else {
-            throw PostgresError(.decoding, "the result has no column \(name)")
-        }
-        return position
-    }
+    package func position(of name: String) throws(PostgresError) -> Int { try self.place(name) }
 
     /// A `smallint`, `integer`, `bigint` or `xid8`.
     package func int(_ column: some PostgresColumn) throws(PostgresError) -> Int64 {
-        try self.required(self.optionalInt(column), column)
+        try self.int(self.place(column))
     }
 
     /// A `real` or `double precision`, or a whole number.
@@ -47,14 +42,12 @@ package struct PostgresRow: Sendable {
 
     /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`; the other readers likewise.
     package func bool(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
-        guard let value = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
-        guard self.type(column) == 16, value.count == 1 else { throw self.mismatch(column, "not a boolean") }
-        return value[value.startIndex] != 0
+        try self.bool(self.place(column))
     }
 
     /// A `text`, `json`, `jsonb` or `uuid`.
     package func string(_ column: some PostgresColumn) throws(PostgresError) -> String {
-        try self.required(self.optionalString(column), column)
+        try self.string(self.place(column))
     }
 
     /// The bytes of a `bytea`, or the UTF-8 of a `text`, `json` or `jsonb`.
@@ -78,9 +71,7 @@ package struct PostgresRow: Sendable {
     /// Of `smallint`, `integer`, `bigint`, `oid` or `xid8`; `nil`: NULL.
     package func optionalInt(_ column: some PostgresColumn) throws(PostgresError) -> Int64? {
         guard let value = try self.bytes(column) else { return nil }
-        guard [20, 21, 23, 26, 5069].contains(self.type(column)) else {
-            throw self.mismatch(column, "not a whole number")
-        }
+        guard Self.isWhole(self.type(column)) else { throw self.mismatch(column, "not a whole number") }
         return Self.integer(value)
     }
 
@@ -97,11 +88,7 @@ package struct PostgresRow: Sendable {
 
     /// Of a text type or `uuid`; `nil`: NULL.
     package func optionalString(_ column: some PostgresColumn) throws(PostgresError) -> String? {
-        guard let value = try self.bytes(column) else { return nil }
-        if self.type(column) == 2950 {
-            return Self.uuid(value)
-        }
-        return String(decoding: self.payload(value, column), as: UTF8.self)
+        try self.optionalString(self.place(column))
     }
 
     /// The value's bytes, of `bytea` or text; `nil`: NULL.
@@ -170,12 +157,70 @@ extension String: PostgresColumn {
     package func position(in names: [String]) -> Int? { names.firstIndex(of: self) }
 }
 
+/// Readers by position, which are not generic: a claim reads thirty values of each callback.
+extension PostgresRow {
+    /// Whether the value is NULL.
+    package func isNull(_ column: Int) throws(PostgresError) -> Bool {
+        guard self.set.names.indices.contains(column) else { throw Self.unknown(column) }
+        return self.set.values[self.index * self.set.names.count + column] == nil
+    }
+
+    /// A `smallint`, `integer`, `bigint` or `xid8`.
+    package func int(_ column: Int) throws(PostgresError) -> Int64 {
+        guard let value = try self.bytes(at: column) else { throw self.mismatch(column, "NULL") }
+        guard Self.isWhole(self.set.types[column]) else { throw self.mismatch(column, "not a whole number") }
+        return Self.integer(value)
+    }
+
+    /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`.
+    package func bool(_ column: Int) throws(PostgresError) -> Bool {
+        guard let value = try self.bytes(at: column) else { throw self.mismatch(column, "NULL") }
+        guard self.set.types[column] == 16, value.count == 1 else { throw self.mismatch(column, "not a boolean") }
+        return value[value.startIndex] != 0
+    }
+
+    /// A `text`, `json`, `jsonb` or `uuid`.
+    package func string(_ column: Int) throws(PostgresError) -> String {
+        guard let value = try self.optionalString(column) else { throw self.mismatch(column, "NULL") }
+        return value
+    }
+
+    /// Of a text type or `uuid`; `nil`: NULL.
+    package func optionalString(_ column: Int) throws(PostgresError) -> String? {
+        guard let value = try self.bytes(at: column) else { return nil }
+        switch self.set.types[column] {
+        case 2950: return Self.uuid(value)
+        case 3802: return String(decoding: value.dropFirst(), as: UTF8.self)
+        default: return String(decoding: value, as: UTF8.self)
+        }
+    }
+
+    private func place(_ column: some PostgresColumn) throws(PostgresError) -> Int {
+        guard let position = column.position(in: self.set.names) else { throw Self.unknown(column) }
+        return position
+    }
+
+    private func bytes(at column: Int) throws(PostgresError) -> ArraySlice<UInt8>? {
+        guard self.set.names.indices.contains(column) else { throw Self.unknown(column) }
+        guard let range = self.set.values[self.index * self.set.names.count + column] else { return nil }
+        return self.set.bytes[range]
+    }
+
+    private static func isWhole(_ type: UInt32) -> Bool {
+        switch type {
+        case 20, 21, 23, 26, 5069: true
+        default: false
+        }
+    }
+
+    private static func unknown(_ column: some PostgresColumn) -> PostgresError {
+        PostgresError(.decoding, "the result has no column \(column)")
+    }
+}
+
 extension PostgresRow {
     private func bytes(_ column: some PostgresColumn) throws(PostgresError) -> ArraySlice<UInt8>? {
-        guard let position = column.position(in: self.set.names) else {
-            throw PostgresError(.decoding, "the result has no column \(column)")
-        }
-        return self.set.values[self.index * self.set.names.count + position].map { self.set.bytes[$0] }
+        try self.bytes(at: self.place(column))
     }
 
     private func type(_ column: some PostgresColumn) -> UInt32 {

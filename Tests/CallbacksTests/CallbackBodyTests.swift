@@ -110,6 +110,52 @@ struct CallbackBodyTests {
         #expect(times.map { sent[$0.id] } == wanted)
     }
 
+    /// A claim works some values out for those callbacks alone that may have them.
+    @Test func `Each callback of one claim has its own values, whatever the others lack`() async throws {
+        try await self.partner()
+        // Else no job may bring a URL of another server.
+        _ = try await self.query("UPDATE insp.endpoint SET allowed_networks = '{127.0.0.0/8}'")
+        let other = try CallbackReceiver(secrets: [self.secret.text])
+        func own(_ receiver: CallbackReceiver) -> String { #","callbackUrl":"\#(receiver.url("/own"))""# }
+        let plain = try await self.job()
+        let named = try await self.job(#","userReference":"Jane""#)
+        let near = try await self.job(own(self.receiver))
+        let far = try await self.job(own(other) + #","userReference":"Joe""#)
+        _ = try await self.query(
+            "SELECT insp.set_endpoint(id, $1::jsonb) FROM insp.endpoint", [.text(#"{"inlineResult": true}"#)])
+        let whole = try await self.job()
+        let reduced = try await self.job(#","userReference":"Ann""#)
+        #expect(try await self.query("SELECT insp.erase($1)", [.text(reduced)])[0].bool(0))
+
+        let store = CallbackStore(connection: self.outbox.connection, worker: "test", lease: .seconds(60))
+        let callbacks = try await store.claim(10).callbacks
+        #expect(callbacks.count == 6)
+        func claimed(_ job: String) throws -> (callback: ClaimedCallback, body: String) {
+            let callback = try #require(callbacks.first { $0.job == job })
+            return (callback, String(decoding: try #require(callback.body), as: UTF8.self))
+        }
+        let thin: [(String, String?, Bool)] = [
+            (plain, nil, false), (named, "Jane", false), (near, nil, false), (far, "Joe", true),
+        ]
+        for (job, reference, isFar) in thin {
+            let (callback, body) = try claimed(job)
+            #expect(callback.webhookID == "msg_" + job.replacing("-", with: "") && callback.isElsewhere == isFar)
+            #expect(body.contains("userReference") == (reference != nil) && !body.contains(#""result""#))
+            if let reference { #expect(body.contains(#""userReference":"\#(reference)""#)) }
+        }
+        #expect(try claimed(near).callback.url == self.receiver.url("/own"))
+        #expect(try claimed(far).callback.url == other.url("/own"))
+        #expect(try claimed(whole).body.contains(#""result":{"#))
+        let (rest, body) = try claimed(reduced)
+        #expect(rest.webhookID.contains("_r") && !body.contains("Ann") && body.contains(#""decision":null"#))
+        let record = try await store.settle(callbacks.map(Self.delivered))
+        #expect(record.lost.isEmpty && record.changes.isEmpty)
+        // Only what had a result in it is on record.
+        let told = try await self.query("SELECT subject FROM insp.record WHERE action = 'callback' ORDER BY id")
+        #expect(try Set(told.map { try $0.string(0) }).contains(whole))
+        #expect(try !told.contains { [plain, named, near, far].contains(try $0.string(0)) })
+    }
+
     private static func delivered(_ callback: ClaimedCallback) -> CallbackSettlement {
         CallbackSettlement(
             callback: callback, outcome: .delivered, started: Date(), milliseconds: 1, status: 200, code: nil,

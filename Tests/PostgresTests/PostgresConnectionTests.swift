@@ -36,6 +36,17 @@ import Testing
         #expect(try row.data("empty").isEmpty)
         #expect(throws: PostgresError.self) { try row.int("text") }
         #expect(throws: PostgresError.self) { try row.string("absent") }
+        // By position, in another way.
+        #expect(try row.bool(0) && row.int(1) == .min && row.int(2) == 42 && row.int(13) == -7)
+        #expect(try row.string(4) == "naïve \"quoted\" \\ ☃" && row.string(6) == #"{"a": [1]}"#)
+        #expect(try row.string(12) == "00112233-4455-6677-8899-aabbccddeeff")
+        #expect(try row.isNull(10) && row.optionalString(10) == nil && !row.isNull(14))
+        #expect(throws: PostgresError.self) { try row.int(4) }
+        #expect(throws: PostgresError.self) { try row.int(10) }
+        #expect(throws: PostgresError.self) { try row.bool(1) }
+        #expect(throws: PostgresError.self) { try row.string(10) }
+        #expect(throws: PostgresError.self) { try row.isNull(15) }
+        #expect(throws: PostgresError.self) { try row.optionalString(-1) }
     }
 
     @Test func `Arrays in binary arrive as those in text`() async throws {

@@ -88,7 +88,7 @@ final class ClaimedCallback: Sendable {
         let body =
             if let stored { [UInt8](stored) } else {
                 try sealed.flatMap { sealed throws(PostgresError) in
-                    try CallbackBody(row, column, sealed, isTest: endpoint.options?.test == true)?.bytes
+                    try CallbackBody(row, column, sealed, isTest: endpoint.isTest)?.bytes
                 }
             }
         self.body = body
@@ -157,30 +157,38 @@ struct CallbackBody {
         let time = try Self.time(try row.date(column.time))
         let key = try row.optionalString(column.definitionKey) ?? ""
         let user = try row.optionalString(column.userReference)
-        let reference = (opened.userReference ?? user).map { #""userReference":\#($0),"# } ?? ""
-        let test = isTest ? #""test":true,"# : ""
-        // Written out rather than encoded: these bytes are signed, so the order of the keys is fixed.
-        func compose(_ type: Substring, _ execution: String, _ data: String) -> [UInt8] {
-            Array(
-                (#"{"type":"\#(type)","timestamp":"\#(time)","callbackSentAt":"\#(time)",\#(test)\#(reference)"workflowExecution":"#
-                    + #"{"id":"\#(job)","definitionKey":"\#(key)","status":"\#(execution)"},"data":{"id":"\#(job)",\#(data)}}"#)
-                    .utf8)
-        }
+        var (type, execution, status) = (event, "ACQUIRED", "64")
+        var (decision, result): (String?, String?)
         switch event {
         case "job.finished":
-            let decision = try row.optionalString(column.decision) ?? "null"
+            execution = try row.bool(column.isExpired) ? "SESSION_EXPIRED" : "PROCESSED"
+            status = "128"
+            decision = try row.optionalString(column.decision) ?? "null"
             let plain = opened.withholdsResult ? nil : try row.optionalString(column.result)
-            let result = (opened.result ?? plain).map { #","result":\#($0)"# } ?? ""
-            self.bytes = compose(
-                event[...], try row.bool(column.isExpired) ? "SESSION_EXPIRED" : "PROCESSED",
-                #""status":128,"decision":\#(decision)\#(result)"#)
-        case "job.review_needed":
-            self.bytes = compose(event[...], "ACQUIRED", #""status":64"#)
+            result = opened.result ?? plain
+        case "job.review_needed": break
         default:
             // job.status.N
             let dot = event.lastIndex(of: ".") ?? event.endIndex
-            self.bytes = compose(event[..<dot], "ACQUIRED", #""status":\#(event[dot...].dropFirst())"#)
+            type = String(event[..<dot])
+            status = String(event[dot...].dropFirst())
         }
+        // Written out rather than encoded: these bytes are signed, so the order of the keys is fixed. Joined as bytes: to
+        // interpolate them would copy the long ones several times.
+        var parts = [#"{"type":""#, type, #"","timestamp":""#, time, #"","callbackSentAt":""#, time, #"","#]
+        if isTest { parts.append(#""test":true,"#) }
+        if let user = opened.userReference ?? user { parts += [#""userReference":"#, user, ","] }
+        parts += [
+            #""workflowExecution":{"id":""#, job, #"","definitionKey":""#, key, #"","status":""#, execution,
+            #""},"data":{"id":""#, job, #"","status":"#, status,
+        ]
+        if let decision { parts += [#","decision":"#, decision] }
+        if let result { parts += [#","result":"#, result] }
+        parts.append("}}")
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(parts.reduce(0) { $0 + $1.utf8.count })
+        for part in parts { bytes += part.utf8 }
+        self.bytes = bytes
     }
 
     /// The `webhook-id` of a reduced body: different for each content, and different from the complete one, which may have arrived

@@ -204,6 +204,7 @@ package struct VIZFields {
     private static func spelt(_ line: VIZLine, _ field: VIZField) -> VIZLine {
         guard field == .placeOfBirth || field == .issuingAuthority else { return line }
         var line = line
+        if field == .placeOfBirth { line.text = VIZWords.withoutZeros(line.text) }
         let (characters, confidences) = VIZWords.spelt(Array(line.text), line.confidences)
         (line.text, line.confidences) = (String(characters), confidences)
         return line

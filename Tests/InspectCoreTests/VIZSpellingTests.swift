@@ -1,0 +1,53 @@
+import InspectCore
+import Testing
+
+@testable import InspectCore
+
+/// Days and spellings that a kind of document has, and where they stand.
+@Suite struct VIZSpellingTests {
+    private static let today = CalendarDate(year: 2026, month: 6, day: 1)
+
+    private func line(_ text: String, x: Double = 0.36, y: Double, height: Double = 0.017) -> VIZLine {
+        let quad = Quad(
+            topLeft: Point(x: 0, y: 0), topRight: Point(x: 9, y: 0), bottomRight: Point(x: 9, y: 2),
+            bottomLeft: Point(x: 0, y: 2))
+        return VIZLine(
+            text: text, confidences: [Double](repeating: 0.99, count: text.count), quad: quad,
+            place: Box(x: x, y: y, width: 0.6 * height * Double(text.count), height: height), height: height)
+    }
+
+    private func printed(_ text: String, _ name: String, field: VIZField) -> String? {
+        VIZNames.printed(
+            VIZExpectation.Value(field: field, text: name), [self.line(text, y: 0.1)], labelled: nil, others: [],
+            state: "FRA")?.text
+    }
+
+    @Test func `A Schengen visa's day of issue stands below the days between which it is valid`() {
+        let mrz = MRZDocument(
+            lines: ["VCUTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<", "L8988901C4XXX4009078F2605018<<<<<<<<"], today: Self.today)!
+        func issue(from: String = "01-02-26", _ others: String...) -> CalendarDate? {
+            let lines =
+                [self.line(from, x: 0.3, y: 0.20), self.line("01-05-26", x: 0.6, y: 0.20)]
+                + others.enumerated().map { self.line($0.element, x: 0.5, y: 0.3 + 0.05 * Double($0.offset)) }
+            return VIZDays(VIZExpectation(mrz, confidences: []), lines: lines, today: Self.today).issue(lines)?.day
+        }
+        #expect(issue("20-01-26") == CalendarDate(year: 2026, month: 1, day: 20))
+        #expect(issue("2026-01-20") == CalendarDate(year: 2026, month: 1, day: 20))
+        // After the first day of validity, beside another day, or none.
+        #expect(issue("20-03-26") == nil)
+        #expect(issue("20-01-26", "19-01-26") == nil)
+        #expect(issue() == nil)
+    }
+
+    @Test(arguments: [
+        ("0SL0", "OSLO"), ("NEW Y0RK", "NEW YORK"), ("PARIS 10", "PARIS 10"), ("A0", "A0"), ("B20", "B20"), ("", ""),
+    ])
+    func `A zero in a town's name is an O`(text: String, town: String) {
+        #expect(VIZWords.withoutZeros(text) == town)
+    }
+
+    @Test func `Given names keep the commas that some states print between them`() {
+        #expect(self.printed("Marie, Hélène", "MARIE HELENE", field: .firstName) == "Marie, Hélène")
+        #expect(self.printed("DE, LUCA", "DE LUCA", field: .lastName) == nil)
+    }
+}

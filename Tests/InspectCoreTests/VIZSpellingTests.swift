@@ -40,6 +40,28 @@ import Testing
     }
 
     @Test(arguments: [
+        ("2017-12-07", "2017-12-07"), ("2017.12.07.", "2017.12.07"), ("07-12-2017", "07-12-2017"),
+        ("7/12/17", "7/12/17"), ("307.12.2017", "07.12.2017"), ("1507/12/2017", "07/12/2017"), ("2017-12", ""),
+        ("20171207", ""),
+    ])
+    func `A day in numbers is found whole, its year first or last`(text: String, day: String) {
+        #expect(VIZDate.range(text).map { String(Array(text)[$0]) } ?? "" == day)
+    }
+
+    @Test func `A day of issue that is written from the year to the day is reported as that day`() {
+        let mrz = MRZDocument(
+            lines: ["P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F3404159ZE184226B<<<<<16"],
+            today: Self.today)!
+        let lines = [
+            self.line("1974-08-12", y: 0.2), self.line("Date of issue", y: 0.26, height: 0.01),
+            self.line("2024-10-16", y: 0.28), self.line("2034-04-15", y: 0.4),
+        ]
+        let days = VIZDays(VIZExpectation(mrz, confidences: []), lines: lines, today: Self.today)
+        let fields = VIZFields(VIZFacts(lines: lines, found: 4, modelSHA256: ""), dates: days)
+        #expect(fields[.issuingDate]?.date == CalendarDate(year: 2024, month: 10, day: 16))
+    }
+
+    @Test(arguments: [
         ("0SL0", "OSLO"), ("NEW Y0RK", "NEW YORK"), ("PARIS 10", "PARIS 10"), ("A0", "A0"), ("B20", "B20"), ("", ""),
     ])
     func `A zero in a town's name is an O`(text: String, town: String) {

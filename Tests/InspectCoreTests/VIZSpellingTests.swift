@@ -61,6 +61,16 @@ import Testing
         #expect(fields[.issuingDate]?.date == CalendarDate(year: 2024, month: 10, day: 16))
     }
 
+    @Test func `Words that reach the page's edge may be cut off, and are not certain`() {
+        func isCertain(x: Double) -> Bool? {
+            let lines = [self.line("Authority", x: x, y: 0.26, height: 0.01), self.line("KOMMUN", x: x, y: 0.28)]
+            return VIZFields(VIZFacts(lines: lines, found: 2, modelSHA256: ""))[.issuingAuthority]?.isCertain
+        }
+        #expect(isCertain(x: 0.7) == true)
+        #expect(isCertain(x: 1 - 0.6 * 0.017 * 6) == false)
+        #expect(isCertain(x: 0) == false)
+    }
+
     @Test(arguments: [
         ("0SL0", "OSLO"), ("NEW Y0RK", "NEW YORK"), ("PARIS 10", "PARIS 10"), ("A0", "A0"), ("B20", "B20"), ("", ""),
     ])

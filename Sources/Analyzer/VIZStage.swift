@@ -135,11 +135,11 @@ enum VIZStage {
             bottomLeft: place(0, size.height))
     }
 
-    /// The MRZ, the barcodes, and the faces with the rest of their portraits.
+    /// The MRZ, the barcodes, and the faces with the rest of their portraits; values begin close beside a portrait.
     private static func ignored(_ side: DocumentFacts) -> [Quad] {
         let portraits = side.faces.map { face -> Quad in
             let box = face.box
-            let (left, right) = (box.x - 0.3 * box.width, box.x + 1.3 * box.width)
+            let (left, right) = (box.x - 0.2 * box.width, box.x + 1.2 * box.width)
             let (top, bottom) = (box.y - 0.5 * box.height, box.y + 1.5 * box.height)
             return Quad(
                 topLeft: Point(x: left, y: top), topRight: Point(x: right, y: top),

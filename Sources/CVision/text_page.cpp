@@ -253,6 +253,8 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
             made->gray = rectify(image->gray, corners, size, 0);
         }
         cv::Mat ink = ink_of(made->gray);
+        // A portrait's surroundings may hold the first letters of the values beside it.
+        const cv::Mat everywhere = ignored_count > 0 ? ink.clone() : ink;
         const cv::Matx33d back = from_rectified(corners, size), flat = back.inv();
         const auto map = [](const cv::Matx33d &m, double x, double y) {
             const cv::Vec3d p = m * cv::Vec3d(x, y, 1);
@@ -270,7 +272,7 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
         const cv::Mat strokes = ink > threshold;
         made->lines = chain(find_marks(strokes));
         join(made->lines, strokes);
-        Ends(ink, threshold).extend(made->lines);
+        Ends(everywhere, threshold).extend(made->lines);
         join(made->lines, strokes);
         // From top to bottom.
         std::sort(made->lines.begin(), made->lines.end(),

@@ -48,7 +48,10 @@ import Testing
         ("Personal No./ N° personnel", .personalNumber), ("Kansalaisuus·Nationalitet", .nationality),
         ("Utfärdande myndighet/Issuing authority", .issuingAuthority), ("Entidade emissora", .issuingAuthority),
         ("Hjemsted/Place of residence", .address), ("Rijksregisternummer", .personalNumber),
-        ("Country of birth", .placeOfBirth),
+        ("Country of birth", .placeOfBirth), ("Réamhainm(neacha)", .firstName), ("Välja antud", .issuingDate),
+        ("Tempat lahir", .placeOfBirth), ("Válido até", .expiryDate), ("Dátum platnosti", .expiryDate),
+        ("Maykapangyarihang nagkaloob", .issuingAuthority), ("Lugar ng kapanganakan", .placeOfBirth),
+        ("Warganegara", .nationality), ("Číslo cestovného dokladu", .documentNumber),
     ])
     func `Labels are known in every language`(text: String, field: VIZField) {
         #expect(VIZLabel.field(text) == field)

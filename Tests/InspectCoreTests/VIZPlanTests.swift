@@ -141,6 +141,20 @@ import Testing
         #expect(VIZTitle.country(facts("WASHINGTON")) == nil)
     }
 
+    @Test(arguments: [
+        ("TÜRKİYE CUMHURİYETİ KİMLİK KARTI", "ID_CARD", "TUR"), ("REINO DE ESPAÑA", nil, "ESP"),
+        ("ČESKÁ REPUBLIKA ŘIDIČSKÝ PRŮKAZ", "DRIVING_LICENSE", "CZE"), ("LUGAR ESPAÑA", nil, nil),
+        ("REPÚBLICA ARGENTINA", nil, "ARG"), ("OSOBNA ISKAZNICA", "ID_CARD", nil),
+    ])
+    func `Titles of further languages tell type and country, and no side`(
+        text: String, type: String?, country: String?
+    ) {
+        let facts = VIZFacts(lines: [self.line((text, 0.1, 0.1, 0.02))], found: 1, modelSHA256: "")
+        #expect(VIZTitle.type(facts) == type)
+        #expect(VIZTitle.country(facts) == country)
+        #expect(!VIZTitle.isFront(facts))
+    }
+
     @Test func `North American licences are read by their layout, also where small numbers are misread`() {
         let lines = [
             ("DRIVER LICENSE", 0.6, 0.06, 0.025), ("saLic#WDLABCD456DG", 0.34, 0.15, 0.029),

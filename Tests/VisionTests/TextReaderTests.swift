@@ -72,6 +72,26 @@ struct TextReaderTests {
         #expect(exact > refereed)
     }
 
+    @Test func `A portrait that covers the first letters of a line does not cut them off`() throws {
+        let line = try #require(
+            self.truth.filter(\.isLatin).compactMap(self.found).first { self.page.lines[$0].marks >= 8 })
+        let place = self.page.lines[line].place
+        let side = self.page.side
+        // Over the first letter and half of the next.
+        let right = (place.x + 1.2 * self.page.lines[line].height) * side
+        let portrait = Quad(
+            topLeft: Point(x: 0, y: (place.y - 0.02) * side), topRight: Point(x: right, y: (place.y - 0.02) * side),
+            bottomRight: Point(x: right, y: (place.y + place.height + 0.02) * side),
+            bottomLeft: Point(x: 0, y: (place.y + place.height + 0.02) * side))
+        let (width, height) = (Double(self.image.facts.width), Double(self.image.facts.height))
+        let frame = Quad(
+            topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
+            bottomLeft: Point(x: 0, y: height))
+        let covered = try TextPage(self.image, corners: frame, ignoring: [portrait])
+        let again = try #require(covered.lines.first { abs($0.place.y - place.y) < 0.5 * place.height && $0.marks > 2 })
+        #expect(abs(again.place.x - place.x) < 0.4 * self.page.lines[line].height)
+    }
+
     @Test func `A letter and its diacritic are one character with one confidence`() throws {
         var marked = 0
         for index in self.page.lines.indices {

@@ -69,19 +69,23 @@ enum VIZDate {
     }
 
     /// The characters of the first day in `text` that is written in numbers alone: one or two digits, a full stop, slash or
-    /// hyphen, one or two digits, the same once more, and a year of four or two digits.
+    /// hyphen, one or two digits, the same once more, and a year of four or two digits; or the year with four digits first. A
+    /// field's number may touch the day.
     static func range(_ text: String) -> Range<Int>? {
         let characters = text.map { $0.asciiValue ?? 0 }
-        for start in characters.indices {
-            let first = start + self.digits(characters[start...])
-            guard (1...2).contains(first - start), first < characters.count,
+        for begin in characters.indices where begin == 0 || !self.isDigit(characters[begin - 1]) {
+            let first = begin + self.digits(characters[begin...])
+            guard (1...4).contains(first - begin), first < characters.count,
                 [".", "/", "-"].contains(UnicodeScalar(characters[first]))
             else { continue }
             let second = first + 1 + self.digits(characters[(first + 1)...])
             guard (2...3).contains(second - first), second < characters.count, characters[second] == characters[first]
             else { continue }
-            let year = self.digits(characters[(second + 1)...])
-            if year == 4 || year == 2 { return start..<second + 1 + year }
+            let last = self.digits(characters[(second + 1)...])
+            let end = second + 1 + last
+            // The last two digits of 2017 in 2017-12-07 are no day.
+            if first - begin == 4, (1...2).contains(last) { return begin..<end }
+            if last == 4 || last == 2, first - begin < 4 || last == 4 { return max(begin, first - 2)..<end }
         }
         return nil
     }

@@ -9,6 +9,8 @@ struct VIZDays: Hashable {
     var isAmerican = false
     /// Whether the document is a passport's data page.
     var isBooklet = false
+    /// Whether it is a visa.
+    var isVisa = false
     /// The holder's names by the machine-readable data.
     var names: [VIZExpectation.Value] = []
 
@@ -27,6 +29,7 @@ struct VIZDays: Hashable {
     init(_ expected: VIZExpectation?, lines: [VIZLine], today: CalendarDate) {
         self.today = today
         self.isBooklet = expected?.isBooklet == true
+        self.isVisa = expected?.isVisa == true
         self.isAmerican = expected?.isAmerican == true
         self.names = expected?.names ?? []
         self.birth = expected?.values.first { $0.field == .dateOfBirth }?.date
@@ -103,11 +106,30 @@ struct VIZDays: Hashable {
             guard !days.contains(birth), !days.contains(expiry) else { continue }
             for day in days where day > birth && day < expiry && day <= today { found.append((day, index)) }
         }
+        if self.isVisa { return self.issue(ofVisa: found, lines) }
         let whole = found.filter { self.isWholeTerm($0.day, expiry) }
         guard let first = whole.first, whole.allSatisfy({ $0.day == first.day }),
             found.allSatisfy({ $0.line == first.line || $0.day == first.day })
         else { return nil }
         return first
+    }
+
+    /// The visas of the Schengen states have the day from which they are valid left of the day of expiry, and the day of issue, the
+    /// same or an earlier one, in a row below (Regulation (EC) 1683/95).
+    private func issue(ofVisa days: [(day: CalendarDate, line: Int)], _ lines: [VIZLine]) -> (CalendarDate, Int)? {
+        guard let expiry, let until = lines.first(where: { self.shows($0, expiry) }) else { return nil }
+        let isBeside = { (index: Int) in
+            let place = lines[index].place
+            return abs(place.y - until.place.y) < 0.6 * until.place.height && place.x < until.place.x
+        }
+        let from = days.filter { isBeside($0.line) }
+        let below = days.filter { lines[$0.line].place.y > until.place.y + until.place.height }
+        guard from.count == 1, below.count == 1, days.count == 2, below[0].day <= from[0].day else { return nil }
+        return below[0]
+    }
+
+    private func shows(_ line: VIZLine, _ day: CalendarDate) -> Bool {
+        VIZDate.readings(line.text, order: self.order).contains(day)
     }
 
     /// Whether `expiry` is whole years after `day`, on the same day, the day before or the day after.

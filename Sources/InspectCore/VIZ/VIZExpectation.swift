@@ -37,6 +37,8 @@ package struct VIZExpectation: Sendable, Hashable {
     var isBooklet = false
     /// Whether the MRZ is that of a card's back.
     var isCard = false
+    /// Whether the MRZ is a visa's.
+    var isVisa = false
     /// The names, also where the reader was not sure of them: a VIZ that shows them proves both.
     var names: [Value] = []
 
@@ -49,6 +51,7 @@ package struct VIZExpectation: Sendable, Hashable {
         self.isAmerican = ["USA", "CAN"].contains(mrz.issuingState)
         self.isBooklet = mrz.format == .td3
         self.isCard = mrz.format == .td1
+        self.isVisa = mrz.format == .mrva || mrz.format == .mrvb
         let layout = MRZLayout(mrz.format)
         func isSure(_ span: MRZSpan) -> Bool {
             guard confidences.indices.contains(span.line), span.range.upperBound <= confidences[span.line].count

@@ -144,9 +144,11 @@ package struct VIZFields {
             + (text.range(of: value).map { text.distance(from: text.startIndex, to: $0.lowerBound) } ?? 0)
         let span = start..<min(start + value.count, line.confidences.count)
         guard let confidence = line.confidences[span.clamped(to: line.confidences.indices)].min() else { return nil }
+        // Words that reach the page's edge may go on beyond it.
+        let isCut = field.isText && (line.place.x < 0.003 || line.place.x + line.place.width > 0.997)
         var reading = Reading(
-            field: field, value: value, confidence: confidence, isConfirmed: line.isConfirmed == true, line: index,
-            lines: [index])
+            field: field, value: value, confidence: isCut ? 0 : confidence, isConfirmed: line.isConfirmed == true,
+            line: index, lines: [index])
         let letters = value.filter(\.isLetter).count
         let digits = value.filter(\.isNumber).count
         switch field {
@@ -204,6 +206,7 @@ package struct VIZFields {
     private static func spelt(_ line: VIZLine, _ field: VIZField) -> VIZLine {
         guard field == .placeOfBirth || field == .issuingAuthority else { return line }
         var line = line
+        if field == .placeOfBirth { line.text = VIZWords.withoutZeros(line.text) }
         let (characters, confidences) = VIZWords.spelt(Array(line.text), line.confidences)
         (line.text, line.confidences) = (String(characters), confidences)
         return line

@@ -26,7 +26,9 @@ enum VIZNames {
                 isWhole && (line.text.contains(",") || Self.isFamilyFirst(value.field, range, in: characters))
             let rank = index == labelled && !isWhole ? 3 : isAlone ? 2 : isListed ? 1 : 0
             guard rank > 0, let confidence = line.confidences[range.clamped(to: line.confidences.indices)].min(),
-                confidence >= Limits.agreeingVIZText, Self.isPlainlyWritten(text),
+                confidence >= Limits.agreeingVIZText,
+                // France prints commas between given names.
+                Self.isPlainlyWritten(value.field == .firstName ? text.replacing(",", with: "") : text),
                 // The MRZ knows where words end; a narrow blank is easily overlooked.
                 Self.words(text).count >= Self.words(value.text).count
             else { continue }

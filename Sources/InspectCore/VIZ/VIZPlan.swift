@@ -242,7 +242,8 @@ extension VIZLine {
         return (0...seen.count - wanted.count).contains { start in
             let part = seen[start..<start + wanted.count]
             // Many fonts print O and 0 alike.
-            return zip(part, wanted).allSatisfy { $0.0 == $1 || $0.0 == "O" && $1 == "0" }
+            return zip(part, wanted)
+                .allSatisfy { $0.0 == $1 || $0.0 == "O" && $1 == "0" || $0.0 == "0" && $1 == "O" }
                 && part.allSatisfy { $0.1 >= confidence }
         }
     }

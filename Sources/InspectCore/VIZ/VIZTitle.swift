@@ -14,10 +14,26 @@ enum VIZTitle {
         "CARTA DI IDENTITA": "ID_CARD", "DOWOD OSOBISTY": "ID_CARD", "CARTAO DE CIDADAO": "ID_CARD",
         "PASSPORT": "PASSPORT", "REISEPASS": "PASSPORT",
     ]
+    /// Titles of further languages, which tell the type and no side.
+    private static let moreTitles: [String: String] = [
+        "CARTE NATIONALE D IDENTITE": "ID_CARD", "DOCUMENTO NACIONAL DE IDENTIDAD": "ID_CARD",
+        "CEDULA DE CIUDADANIA": "ID_CARD", "CEDULA DE IDENTIDAD": "ID_CARD", "OSOBNA ISKAZNICA": "ID_CARD",
+        "OSEBNA IZKAZNICA": "ID_CARD", "OBCANSKY PRUKAZ": "ID_CARD", "OBCIANSKY PREUKAZ": "ID_CARD",
+        "SZEMELYAZONOSITO IGAZOLVANY": "ID_CARD", "SZEMELYI IGAZOLVANY": "ID_CARD", "ISIKUTUNNISTUS": "ID_CARD",
+        "ASMENS TAPATYBES KORTELE": "ID_CARD", "PERSONAS APLIECIBA": "ID_CARD", "HENKILOKORTTI": "ID_CARD",
+        "IDENTITETSKORT": "ID_CARD", "IDENTITEITSKAART": "ID_CARD", "KIMLIK KARTI": "ID_CARD",
+        "CARTE DE IDENTITATE": "ID_CARD", "PERMIS DE CONDUCERE": "DRIVING_LICENSE",
+        "VOZACKA DOZVOLA": "DRIVING_LICENSE", "VOZNISKO DOVOLJENJE": "DRIVING_LICENSE",
+        "RIDICSKY PRUKAZ": "DRIVING_LICENSE", "VODICSKY PREUKAZ": "DRIVING_LICENSE",
+        "VEZETOI ENGEDELY": "DRIVING_LICENSE", "JUHILUBA": "DRIVING_LICENSE",
+        "VADITAJA APLIECIBA": "DRIVING_LICENSE", "VAIRUOTOJO PAZYMEJIMAS": "DRIVING_LICENSE",
+        "SURUCU BELGESI": "DRIVING_LICENSE", "LICENCIA DE CONDUCIR": "DRIVING_LICENSE",
+        "CARTEIRA NACIONAL DE HABILITACAO": "DRIVING_LICENSE", "CEADUNAS TIOMANA": "DRIVING_LICENSE",
+    ]
     /// The words of titles that tell a type; a title may stand on several lines.
-    private static let types: [(words: Set<String>, type: String)] = Self.titles.compactMap { title, type in
-        type.map { (Set(title.split(separator: " ").map(String.init)).subtracting(["D", "DE", "DI"]), $0) }
-    }
+    private static let types: [(words: Set<String>, type: String)] = Self.titles.compactMapValues { $0 }
+        .merging(Self.moreTitles) { first, _ in first }
+        .map { (Set($0.key.split(separator: " ").map(String.init)).subtracting(["D", "DE", "DI"]), $0.value) }
 
     private static let states: Set<String> = [
         "ALABAMA", "ALASKA", "ARIZONA", "ARKANSAS", "CALIFORNIA", "COLORADO", "CONNECTICUT", "DELAWARE", "FLORIDA",
@@ -51,6 +67,22 @@ enum VIZTitle {
     static func isTitle(_ text: String) -> Bool {
         self.titles.keys.contains(VIZLabel.plain(text).joined(separator: " "))
     }
+
+    /// Names of states as their documents' titles have them: no address or place of birth says so much.
+    private static let officialNames: [(words: [String], code: String)] = [
+        "REPUBLIK OSTERREICH": "AUT", "KINGDOM OF BELGIUM": "BEL", "ROYAUME DE BELGIQUE": "BEL",
+        "KONINKRIJK BELGIE": "BEL", "REPUBLIKA HRVATSKA": "HRV", "CESKA REPUBLIKA": "CZE", "EESTI VABARIIK": "EST",
+        "KONGERIGET DANMARK": "DNK", "REPUBLIQUE FRANCAISE": "FRA", "BUNDESREPUBLIK DEUTSCHLAND": "DEU",
+        "LATVIJAS REPUBLIKA": "LVA", "LIETUVOS RESPUBLIKA": "LTU", "REINO DE ESPANA": "ESP",
+        "RZECZPOSPOLITA POLSKA": "POL", "REPUBLICA PORTUGUESA": "PRT", "SLOVENSKA REPUBLIKA": "SVK",
+        "REPUBLIKA SLOVENIJA": "SVN", "KONUNGARIKET SVERIGE": "SWE", "KONINKRIJK DER NEDERLANDEN": "NLD",
+        "SCHWEIZERISCHE EIDGENOSSENSCHAFT": "CHE", "CONFEDERATION SUISSE": "CHE", "REPUBLIC OF TURKEY": "TUR",
+        "TURKIYE CUMHURIYETI": "TUR", "ESTADOS UNIDOS MEXICANOS": "MEX", "REPUBLICA FEDERATIVA DO BRASIL": "BRA",
+        "REPUBLICA ARGENTINA": "ARG", "REPUBLICA DE CHILE": "CHL", "REPUBLICA DE COLOMBIA": "COL",
+        "REPUBLICA DEL PERU": "PER", "REPUBLICA DEL ECUADOR": "ECU", "REPUBLIKA NG PILIPINAS": "PHL",
+        "REPUBLIC OF SOUTH AFRICA": "ZAF", "REPUBLIC OF KENYA": "KEN", "REPUBLIC OF SINGAPORE": "SGP",
+        "REPUBLIKA SRBIJA": "SRB", "REPUBLIC OF IRELAND": "IRL",
+    ].map { ($0.key.split(separator: " ").map(String.init), $0.value) }
 
     /// The words of each line that was read with certainty.
     private static func lines(_ facts: VIZFacts) -> [[String]] {
@@ -94,6 +126,7 @@ enum VIZTitle {
                 if self.provinces.contains(word), VIZLayout.isAmerican(facts.lines) { found.insert("CAN") }
                 if let code = self.countries[word] { found.insert(code) }
             }
+            for name in self.officialNames where words.firstRange(of: name.words) != nil { found.insert(name.code) }
         }
         return found.count == 1 ? found.first : nil
     }

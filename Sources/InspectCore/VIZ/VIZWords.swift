@@ -42,6 +42,22 @@ enum VIZWords {
 
     static func plain(_ word: String) -> String { String(word.map(self.plain)) }
 
+    /// Words of letters and zeros alone with O for them: many fonts print both alike, and no town has zeros in its name.
+    static func withoutZeros(_ text: String) -> String {
+        guard text.contains("0") else { return text }
+        var characters = Array(text)
+        var start = 0
+        while start < characters.count {
+            let end = characters[start...].firstIndex { !$0.isLetter && !$0.isNumber } ?? characters.count
+            let word = characters[start..<end]
+            if word.count(where: \.isLetter) >= 2, word.allSatisfy({ $0.isLetter || $0 == "0" }) {
+                for index in word.indices where word[index] == "0" { characters[index] = "O" }
+            }
+            start = end + 1
+        }
+        return String(characters)
+    }
+
     /// `characters` as their words are spelt, and how certain each is.
     static func spelt(_ characters: [Character], _ confidences: [Double]) -> ([Character], [Double]) {
         var (text, sure) = (characters, confidences)

@@ -66,6 +66,7 @@
 #include <dlib/image_processing/frontal_face_detector.h>
 
 #include "face_histograms.hpp"
+#include "face_filters.hpp"
 
 namespace cvision {
 namespace {

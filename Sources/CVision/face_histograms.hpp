@@ -67,14 +67,13 @@ private:
                 __m256 around[3][3];
                 for (int i = 0; i < 3; ++i)
                     for (int k = 0; k < 3; ++k)
-                        around[i][k] =
-                            _mm256_loadu_ps(energies + static_cast<size_t>(y + i) * this->stride() + x + k);
+                        around[i][k] = _mm256_loadu_ps(energies + static_cast<size_t>(y + i) * this->stride() + x + k);
                 __m256 most[4], share[4], texture[4];
                 for (int block = 0; block < 4; ++block) {
                     const int i = block % 2 == 0 ? 1 : 0, k = block < 2 ? 1 : 0;
-                    const __m256 sum = _mm256_add_ps(
-                        _mm256_add_ps(_mm256_add_ps(around[i][k], around[i][k + 1]), around[i + 1][k]),
-                        around[i + 1][k + 1]);
+                    const __m256 sum =
+                        _mm256_add_ps(_mm256_add_ps(_mm256_add_ps(around[i][k], around[i][k + 1]), around[i + 1][k]),
+                                      around[i + 1][k + 1]);
                     most[block] = _mm256_mul_ps(_mm256_set1_ps(0.2f),
                                                 _mm256_sqrt_ps(_mm256_add_ps(sum, _mm256_set1_ps(0.0001f))));
                     share[block] = _mm256_div_ps(_mm256_set1_ps(0.1f), most[block]);
@@ -91,9 +90,7 @@ private:
                         parts[block] = _mm256_mul_ps(_mm256_min_ps(value, most[block]), share[block]);
                     return _mm256_add_ps(_mm256_add_ps(parts[0], parts[2]), _mm256_add_ps(parts[1], parts[3]));
                 };
-                const auto histogram = [&](int o) {
-                    return _mm256_loadu_ps(this->line(histograms, y + 2, o) + x + 2);
-                };
+                const auto histogram = [&](int o) { return _mm256_loadu_ps(this->line(histograms, y + 2, o) + x + 2); };
                 for (int o = 0; o < orientations; o += 3) {
                     __m256 parts[3][4];
                     for (int i = 0; i < 3; ++i) put(o + i, limited(histogram(o + i), parts[i]));
@@ -202,8 +199,7 @@ private:
             }
         }
         for (int y = 1; y < end_y; ++y) {
-            const float at_y =
-                static_cast<float>((static_cast<float>(y) + 0.5) / static_cast<float>(cell_size) - 0.5);
+            const float at_y = static_cast<float>((static_cast<float>(y) + 0.5) / static_cast<float>(cell_size) - 0.5);
             const int cell_y = static_cast<int>(std::floor(at_y));
             const float below = at_y - static_cast<float>(cell_y), above = static_cast<float>(1.0 - below);
             while (votes.row < cell_y + 1) votes.advance();
@@ -212,8 +208,8 @@ private:
             for (int x = 1; x < whole_end; x += 8, ++place) {
                 const __m256 across = _mm256_cvtepi32_ps(_mm256_sub_epi32(eight(row + x + 1), eight(row + x - 1)));
                 const __m256 down = _mm256_cvtepi32_ps(_mm256_sub_epi32(eight(lower + x), eight(upper + x)));
-                const __m256 length = _mm256_sqrt_ps(
-                    _mm256_add_ps(_mm256_mul_ps(across, across), _mm256_mul_ps(down, down)));
+                const __m256 length =
+                    _mm256_sqrt_ps(_mm256_add_ps(_mm256_mul_ps(across, across), _mm256_mul_ps(down, down)));
                 const __m256 left = _mm256_mul_ps(_mm256_loadu_ps(place->left), length);
                 const __m256 right = _mm256_mul_ps(_mm256_loadu_ps(place->right), length);
                 const __m256 up = _mm256_set1_ps(above), low = _mm256_set1_ps(below);

@@ -110,8 +110,8 @@ struct CIELab {
     CIELab() {
         for (int i = 0; i < 256; ++i) {
             const double value = i / 255.0;
-            this->linear[static_cast<size_t>(i)] = static_cast<float>(
-                value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4));
+            this->linear[static_cast<size_t>(i)] =
+                static_cast<float>(value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4));
         }
         for (int i = 0; i < steps + 2; ++i) {
             const double share = static_cast<double>(i) / steps;

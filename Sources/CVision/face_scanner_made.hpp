@@ -12,7 +12,8 @@ public:
         const auto &known = detector.get_scanner();
         this->scanner.set_cell_size(known.get_cell_size());
         this->scanner.set_padding(known.get_padding());
-        this->scanner.set_detection_window_size(known.get_detection_window_width(), known.get_detection_window_height());
+        this->scanner.set_detection_window_size(known.get_detection_window_width(),
+                                                known.get_detection_window_height());
         this->scanner.set_max_pyramid_levels(known.get_max_pyramid_levels());
         this->scanner.set_min_pyramid_layer_size(known.get_min_pyramid_layer_width(),
                                                  known.get_min_pyramid_layer_height());
@@ -31,8 +32,7 @@ public:
     std::vector<FaceBox> detect_frontal(const cv::Mat &gray) override { return this->found(gray, 1, 0); }
 
 private:
-    using Scanner =
-        dlib::scan_fhog_pyramid<dlib::frontal_face_detector::image_scanner_type::pyramid_type, Histograms>;
+    using Scanner = dlib::scan_fhog_pyramid<dlib::frontal_face_detector::image_scanner_type::pyramid_type, Histograms>;
     using Filter = dlib::processed_weight_vector<Scanner>;
 
     /// As dlib's object_detector does it, but that a face of the first filter may end the search.

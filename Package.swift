@@ -144,7 +144,7 @@ let package = Package(
         .testTarget(name: "BenchmarksTests", dependencies: ["Benchmarks", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(
             name: "AnalyzerTests",
-            dependencies: ["Analyzer", "CSystem", "InspectCore", "TestSupport", "faulty-analyzer"]),
+            dependencies: ["Analyzer", "CSystem", "InspectCore", "TestSupport", "Vision", "faulty-analyzer"]),
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
         // Tesseract, which reads the same lines as the product.
         .target(name: "TextReferee", path: "Tests/TextReferee", linkerSettings: [.linkedLibrary("tesseract")]),

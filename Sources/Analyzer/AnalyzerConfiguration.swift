@@ -1,5 +1,6 @@
 internal import CSystem
 package import InspectCore
+internal import Vision
 
 /// The programs and limits of an ``AnalyzerPool``.
 package struct AnalyzerConfiguration: Sendable {
@@ -60,14 +61,19 @@ package struct AnalyzerConfiguration: Sendable {
     /// The whole environment of an analyzer before ``environment``.
     ///
     /// One thread each for BLAS and OpenMP: parallelism comes from the pool, and a fork copies one thread only. Swift's crash
-    /// reporter is off, since it would start another program and keep a crashed process alive meanwhile.
-    static let baseEnvironment = [
-        "LANG": "C.UTF-8",
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-        "OMP_THREAD_LIMIT": "1",
-        "SWIFT_BACKTRACE": "enable=no",
-    ]
+    /// reporter is off, since it would start another program and keep a crashed process alive meanwhile. OpenBLAS chooses its kernels
+    /// as it is loaded, so where it does not know the processor, its name for one with the same registers is there beforehand.
+    static let baseEnvironment = {
+        var environment = [
+            "LANG": "C.UTF-8",
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "OMP_THREAD_LIMIT": "1",
+            "SWIFT_BACKTRACE": "enable=no",
+        ]
+        environment["OPENBLAS_CORETYPE"] = VisionLibraries.blasCore
+        return environment
+    }()
 }
 
 /// An event of a pool's processes, for logs and metrics. Contains no personal data.

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "cpu.hpp"
+#include "face_models.hpp"
 #include "face_parts.hpp"
 #include "face_scanner.hpp"
 #include "image.hpp"
@@ -72,7 +73,7 @@ struct FaceLandmarker::Parts {
 };
 
 FaceLandmarker::FaceLandmarker(const std::vector<char> &model) : parts(std::make_unique<Parts>()) {
-    std::istringstream stream(std::string(model.data(), model.size()));
+    ByteStream stream(model);
     dlib::deserialize(this->parts->predictor, stream);
 }
 

@@ -4,8 +4,7 @@
 #include <dlib/dnn.h>
 #include <dlib/image_transforms.h>
 
-#include <sstream>
-
+#include "face_models.hpp"
 #include "face_network.hpp"
 #include "face_parts.hpp"
 
@@ -76,6 +75,7 @@ struct WeightCollector {
                     *summands = static_cast<dlib::tensor &>(beta).host();
         const size_t length = (weights.size() - N) / N;
         Convolution result{static_cast<int>(length / (Rows * Columns)), N, Rows, Down, PadY, {}, {}};
+        result.filters.reserve(N * length);
         for (size_t channel = 0; channel < N; ++channel) {
             for (size_t i = 0; i < length; ++i)
                 result.filters.push_back(factors[channel] * filters[channel * length + i]);
@@ -87,7 +87,7 @@ struct WeightCollector {
 
 /// The weights of the model file in `bytes`.
 ResidualNetwork weights(const std::vector<char> &bytes) {
-    std::istringstream stream(std::string(bytes.data(), bytes.size()));
+    ByteStream stream(bytes);
     auto published = std::make_unique<Network>();
     dlib::deserialize(*published, stream);
     std::vector<Convolution> layers;

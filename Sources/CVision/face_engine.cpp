@@ -18,6 +18,8 @@ struct cv_face_engine {
     std::unique_ptr<cvision::FaceEmbedder> embedder;
     /// Null unless the operator configured the 68-point model.
     std::unique_ptr<cvision::FaceLandmarker> contour;
+    /// Every pass is made at a quarter of its size.
+    bool rehearses = false;
 };
 
 namespace {
@@ -218,6 +220,7 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
             if (pass.quarter_turns != 0) continue;
             pass.quarter_turns = search.known_turns;
         }
+        if (engine.rehearses) pass.longer_side /= 4;
         const std::vector<FaceBox> found = find(engine.detector, workspace, pass, search.frontal);
         const auto top = std::max_element(found.begin(), found.end(),
                                           [](const FaceBox &a, const FaceBox &b) { return a.score < b.score; });
@@ -261,9 +264,6 @@ cv_status cv_face_engine_create(const char *folder, const char *contour, bool de
     return cvision::guard(error, [&] {
         // An analyzer has one thread. OpenCV would start a pool at the first large image, and a pool does not survive a fork.
         cv::setNumThreads(1);
-        // OpenCV fills its tables for CIELAB on first use, in 90 ms; filled here, forks share them.
-        cv::Mat colour(1, 1, CV_32FC3, cv::Scalar::all(0.5));
-        cv::cvtColor(colour, colour, cv::COLOR_RGB2Lab);
         try {
             *engine = new cv_face_engine{
                 cvision::FaceDetector(),
@@ -283,6 +283,8 @@ cv_status cv_face_engine_create(const char *folder, const char *contour, bool de
 }
 
 void cv_face_engine_free(cv_face_engine *engine) { delete engine; }
+
+void cv_face_engine_rehearse(cv_face_engine *engine, bool rehearses) { engine->rehearses = rehearses; }
 
 const char *cv_face_engine_model_sha256(const cv_face_engine *) { return cvision::descriptor_model.sha256; }
 

@@ -1,9 +1,21 @@
 // The published model files, identified by SHA-256.
 #pragma once
+#include <istream>
+#include <streambuf>
 #include <string>
 #include <vector>
 
 namespace cvision {
+
+/// Bytes as a stream, without a copy.
+class ByteStream : private std::streambuf, public std::istream {
+public:
+    explicit ByteStream(const std::vector<char> &bytes) : std::istream(static_cast<std::streambuf *>(this)) {
+        // The interface takes no constant bytes; nothing here writes them.
+        char *const begin = const_cast<char *>(bytes.data());
+        this->setg(begin, begin, begin + bytes.size());
+    }
+};
 
 struct FaceModel {
     const char *name;

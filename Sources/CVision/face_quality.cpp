@@ -1,5 +1,6 @@
 // Measures of a face image that ISO/IEC 29794-5 (through its reference implementation OFIQ) computes without a network.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <opencv2/imgproc.hpp>
@@ -99,6 +100,50 @@ void measure_geometry(cv::Size size, cv_face &face) {
     face.visible = inside / ((head_above + head_below) * 2 * head_half_width * distance * distance);
 }
 
+/// CIELAB of 8-bit sRGB, white D65. OpenCV would fill its tables in 90 ms of software floating point on first use.
+struct CIELab {
+    static constexpr int steps = 8192;
+    /// Linear light of each value; CIE's f from 0 to 1.
+    std::array<float, 256> linear;
+    std::array<float, steps + 2> lightness;
+
+    CIELab() {
+        for (int i = 0; i < 256; ++i) {
+            const double value = i / 255.0;
+            this->linear[static_cast<size_t>(i)] =
+                static_cast<float>(value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4));
+        }
+        for (int i = 0; i < steps + 2; ++i) {
+            const double share = static_cast<double>(i) / steps;
+            this->lightness[static_cast<size_t>(i)] =
+                static_cast<float>(share > 216.0 / 24389 ? std::cbrt(share) : (24389.0 / 27 * share + 16) / 116);
+        }
+    }
+
+    float f(float share) const {
+        const float at = std::clamp(share, 0.0f, 1.0f) * steps;
+        const auto below = static_cast<size_t>(at);
+        return this->lightness[below] +
+               (at - static_cast<float>(below)) * (this->lightness[below + 1] - this->lightness[below]);
+    }
+
+    cv::Mat of(const cv::Mat &rgb) const {
+        cv::Mat lab(rgb.size(), CV_32FC3);
+        for (int y = 0; y < rgb.rows; ++y) {
+            const cv::Vec3b *from = rgb.ptr<cv::Vec3b>(y);
+            cv::Vec3f *to = lab.ptr<cv::Vec3f>(y);
+            for (int x = 0; x < rgb.cols; ++x) {
+                const float r = this->linear[from[x][0]], g = this->linear[from[x][1]], b = this->linear[from[x][2]];
+                const float fx = this->f((0.412453f * r + 0.357580f * g + 0.180423f * b) / 0.950456f);
+                const float fy = this->f(0.212671f * r + 0.715160f * g + 0.072169f * b);
+                const float fz = this->f((0.019334f * r + 0.119193f * g + 0.950227f * b) / 1.088754f);
+                to[x] = cv::Vec3f(116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz));
+            }
+        }
+        return lab;
+    }
+};
+
 }  // namespace
 
 Landmarks landmarks_of(const cv_face &face) {
@@ -132,15 +177,15 @@ void measure_face(const cv_image &image, cv_face &face) {
     face.dynamic_range = entropy;
     face.illumination_uniformity = uniformity(light);
 
-    cv::Mat gray, edges, colour, lab;
+    cv::Mat gray, edges;
     cv::cvtColor(chip, gray, cv::COLOR_RGB2GRAY);
     cv::Laplacian(gray, edges, CV_32F);
     cv::Scalar average, deviation;
     cv::meanStdDev(edges, average, deviation, mask);
     face.sharpness = deviation[0] * deviation[0];
 
-    chip.convertTo(colour, CV_32FC3, 1 / 255.0);
-    cv::cvtColor(colour, lab, cv::COLOR_RGB2Lab);
+    static const CIELab colours;
+    const cv::Mat lab = colours.of(chip);
     std::vector<cv::Mat> planes;
     cv::split(lab, planes);
     cv::Mat distance;

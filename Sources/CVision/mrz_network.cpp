@@ -53,7 +53,24 @@ std::vector<WholeConvolution> whole(const std::vector<Convolution> &network, con
     return layers;
 }
 
+const std::vector<WholeConvolution> &reader() {
+    static const auto network =
+        whole(load_weights(cvision_mrz_reader_weights, cvision_mrz_reader_weights_size), reader_tops);
+    return network;
+}
+
+const std::vector<WholeConvolution> &detector() {
+    static const auto network =
+        whole(load_weights(cvision_mrz_detector_weights, cvision_mrz_detector_weights_size), detector_tops);
+    return network;
+}
+
 }  // namespace
+
+void prepare() {
+    reader();
+    detector();
+}
 
 std::vector<Convolution> load_weights(const unsigned char *bytes, size_t size) {
     Cursor cursor{bytes, bytes + size};
@@ -79,8 +96,7 @@ std::vector<Convolution> load_weights(const unsigned char *bytes, size_t size) {
 }
 
 Tensor run_reader(const Tensor &strip) {
-    static const auto network =
-        whole(load_weights(cvision_mrz_reader_weights, cvision_mrz_reader_weights_size), reader_tops);
+    const auto &network = reader();
     Bytes x = convolve_first(strip, network.front());
     for (size_t i = 1; i + 1 < network.size(); ++i) {
         const bool residual = i == 2 || i == 4 || i >= 7;
@@ -90,8 +106,7 @@ Tensor run_reader(const Tensor &strip) {
 }
 
 Tensor run_detector(const Tensor &image) {
-    static const auto network =
-        whole(load_weights(cvision_mrz_detector_weights, cvision_mrz_detector_weights_size), detector_tops);
+    const auto &network = detector();
     const auto plain = [&](const Bytes &t, size_t index) { return convolve(t, network[index]); };
     const auto residual = [&](const Bytes &t, size_t index) { return convolve(t, network[index], &t); };
     const Bytes quarter = residual(plain(convolve_first(image, network[0]), 1), 2);

@@ -57,6 +57,9 @@ enum class Activation { none, relu };
 Tensor convolve(const Tensor &input, const Convolution &convolution, Activation activation,
                 const Tensor *residual = nullptr);
 
+/// Makes whole numbers of both networks' weights, which otherwise happens on first use.
+void prepare();
+
 /// One line reader pass over a strip of 32 rows: 41 × 1 × (columns / 4) (reader_net.py: 38 logits, 3 of geometry).
 Tensor run_reader(const Tensor &strip);
 

@@ -224,6 +224,13 @@ cv_status glance(const cv::Mat &gray, const cv_outline *outline, cv_mrz_sight *s
 }  // namespace
 }  // namespace cvision::mrz
 
+cv_status cv_mrz_prepare(cv_error *error) {
+    return cvision::guard(error, [] {
+        cvision::mrz::prepare();
+        return CV_OK;
+    });
+}
+
 cv_status cv_mrz_glance(const cv_image *image, const cv_outline *outline, cv_mrz_sight *sight, cv_error *error) {
     return cvision::guard(error, [&] { return cvision::mrz::glance(image->gray, outline, sight); });
 }

@@ -9,6 +9,9 @@ package struct MRZReader: Sendable {
 
     package init() {}
 
+    /// Loads the networks: once, before analyzers are forked.
+    package static func loadNetworks() throws(InspectError) { try callVision { error in cv_mrz_prepare(&error) } }
+
     /// Reads the MRZ in `image`.
     ///
     /// - Parameter outline: The document's outline, if one was found: it is searched first.

@@ -14,4 +14,7 @@ package enum VisionLibraries {
         }
         return Dictionary(pairs) { $1 }
     }
+
+    /// What `OPENBLAS_CORETYPE` should be in a process that multiplies matrices; `nil`: what OpenBLAS chooses by itself.
+    package static var blasCore: String? { cv_blas_core().map { String(cString: $0) } }
 }

@@ -4,6 +4,7 @@ import Glibc
 import InspectCore
 import TestSupport
 import Testing
+import Vision
 
 @testable import Analyzer
 
@@ -20,6 +21,11 @@ import Testing
             let raw = try Data(contentsOf: URL(fileURLWithPath: "/proc/\(parent)/environ"))
             #expect(!String(decoding: raw, as: UTF8.self).contains("secret"))
         }
+    }
+
+    /// Where this process's OpenBLAS knows the processor, nothing is to be said.
+    @Test func `An analyzer's OpenBLAS multiplies with the registers that the processor has`() {
+        #expect(AnalyzerConfiguration.baseEnvironment["OPENBLAS_CORETYPE"] == VisionLibraries.blasCore)
     }
 
     @Test func `Every forbidden system call fails with EPERM`() async throws {

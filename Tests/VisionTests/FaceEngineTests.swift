@@ -39,6 +39,15 @@ struct FaceEngineTests {
         #expect(found.agree != false)
     }
 
+    @Test func `An engine that has rehearsed finds what it found before`() async throws {
+        let image = try await FaceFixtures.photograph("obama.jpg")
+        let before = try self.only(image, embeddings: 0)
+        self.engine.rehearse(true)
+        _ = try self.engine.faces(in: image, embeddings: 0)
+        self.engine.rehearse(false)
+        #expect(try self.only(image, embeddings: 0) == before)
+    }
+
     @Test func `A face and its points are found`() async throws {
         let face = try self.only(await FaceFixtures.photograph("obama.jpg"))
         // The face fills this box of the photograph, give or take a tenth.

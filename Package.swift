@@ -105,6 +105,7 @@ let package = Package(
             dependencies: [
                 "COpenSSL", "Custody", "HTTPClient", "HTTPServer", "InspectCore", "ObjectStore", "Postgres",
             ],
+            resources: embedded("Pages", "console.css", "console.js"),
             swiftSettings: strict),
         .target(
             name: "Benchmarks",

@@ -45,10 +45,6 @@ final class HealthService: Sendable {
         self.roles = roles
     }
 
-    func serve(at address: ListenAddress) throws -> HealthServer {
-        try HealthServer(address) { path in self.answer(path) }
-    }
-
     func attach(_ worker: JobWorker) { self.state.withLock { $0.worker = worker } }
 
     func attach(_ dispatcher: CallbackDispatcher) { self.state.withLock { $0.dispatcher = dispatcher } }
@@ -65,7 +61,7 @@ final class HealthService: Sendable {
         }
     }
 
-    private func answer(_ path: String) -> HealthAnswer? {
+    func answer(_ path: String) -> HealthAnswer? {
         switch path {
         case "/healthz": Self.json(self.faults(), good: "alive", bad: "stuck")
         case "/readyz": Self.json(self.obstacles(), good: "ready", bad: "unready")

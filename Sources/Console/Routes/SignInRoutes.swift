@@ -107,7 +107,7 @@ extension ConsoleCall {
     }
 
     fileprivate func failed(_ failure: OpenIDProvider.Failure) -> HTTPResponse {
-        self.service.fault(.provider(failure.reason))
+        self.service.providerFailed(failure.reason)
         var response = ConsolePage(
             title: "Not signed in", session: nil,
             content: [

@@ -145,7 +145,7 @@ private struct ConsoleProcess {
             objects: try self.configuration.openObjectStore(self.objectStore, keys), connections: self.connections
         ) {
             metrics.take($0)
-            Events.log($0, to: log)
+            Events.log($0, on: "console", to: log)
         }
         let gate = ConsoleGate()
         let server = try HTTPServer(self.address, identity: self.identity) { await gate.admit($0) }
@@ -159,9 +159,9 @@ private struct ConsoleProcess {
                 metrics.take($0)
                 Events.log($0, to: log)
             },
-            fault: {
-                metrics.take($0)
-                Events.log($0, to: log)
+            providerFailed: {
+                metrics.takeProviderFault()
+                log.warning("sign-in failed", ["reason": .string($0)])
             })
         gate.open(service)
         health.begin(store, service, server)

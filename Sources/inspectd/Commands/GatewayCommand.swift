@@ -101,7 +101,7 @@ private struct GatewayProcess {
             databaseURL: configuration.databaseURL, isKnown: false,
             connections: try arguments.integer("database-connections", in: 1...64) ?? 4,
             listenURL: arguments["listen-url"] ?? configuration.databaseURL
-        ) { Events.log($0, to: log) }
+        ) { Events.log($0, on: "gateway", to: log) }
     }
 
     func run() async throws {

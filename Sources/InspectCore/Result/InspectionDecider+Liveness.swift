@@ -71,9 +71,9 @@ extension InspectionDecider {
         return self.record([.face], decision, data)
     }
 
-    private func record(
-        _ parts: [PartKind], _ decision: CapabilityDecision, _ data: LivenessData?
-    ) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
+    func record<Payload>(
+        _ parts: [PartKind], _ decision: CapabilityDecision, _ data: Payload? = nil
+    ) -> (CapabilityRecord<Payload>, CapabilityDecision) {
         (CapabilityRecord(parts: parts.map(\.rawValue), decision: Decision(decision), data: data), decision)
     }
 }

@@ -37,34 +37,33 @@ package enum LivenessSimulation {
     /// - Parameter runs: For each kind of subject.
     package static func colourFlash(runs: Int, seed: UInt64) -> Result {
         let simulation = ColourFlashSimulation()
-        return Self.result(runs, seed) { subject, random in
-            let challenge = simulation.challenge(&random)
-            let capture = simulation.capture(subject, challenge, &random)
-            return (challenge, ChallengeRules.decide(challenge, capture))
+        var result = Result(guessRate: 0)
+        for (number, subject) in SimulatedSubject.allCases.enumerated() {
+            var random = SplitMix64(seed: seed &+ UInt64(number))
+            var tally = SimulationTally()
+            for run in 0..<runs {
+                let challenge = simulation.challenge(&random)
+                if run == 0 { result.guessRate = challenge.guessRate() }
+                let outcome = ChallengeRules.decide(challenge, simulation.capture(subject, challenge, &random))
+                tally.add(outcome)
+            }
+            result.subjects[subject.rawValue] = tally
         }
+        return result
     }
 
     /// - Parameter runs: For each kind of subject.
     package static func motion(runs: Int, seed: UInt64) -> Result {
         let simulation = MotionSimulation()
-        return Self.result(runs, seed &+ 1000, motions: simulation.motions) { subject, random in
-            var challenge = simulation.challenge(&random)
-            let capture = simulation.capture(subject, &challenge, &random)
-            return (challenge, ChallengeRules.decide(challenge, capture))
-        }
-    }
-
-    private static func result(
-        _ runs: Int, _ seed: UInt64, motions: [LivenessChallenge.Step] = LivenessChallenge.Step.allCases,
-        _ run: (SimulatedSubject, inout SplitMix64) -> (challenge: LivenessChallenge, outcome: ChallengeRules.Outcome)
-    ) -> Result {
         var result = Result(guessRate: 0)
         for (number, subject) in SimulatedSubject.allCases.enumerated() {
-            var random = SplitMix64(seed: seed &+ UInt64(number))
+            var random = SplitMix64(seed: seed &+ 1000 &+ UInt64(number))
             var tally = SimulationTally()
-            for index in 0..<runs {
-                let (challenge, outcome) = run(subject, &random)
-                if index == 0 { result.guessRate = challenge.guessRate(motions: motions) }
+            for run in 0..<runs {
+                var challenge = simulation.challenge(&random)
+                if run == 0 { result.guessRate = challenge.guessRate(motions: simulation.motions) }
+                let capture = simulation.capture(subject, &challenge, &random)
+                let outcome = ChallengeRules.decide(challenge, capture)
                 tally.add(outcome)
             }
             result.subjects[subject.rawValue] = tally

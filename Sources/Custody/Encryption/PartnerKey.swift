@@ -92,7 +92,7 @@ package final class PartnerKey: Sendable {
             own["kid"] = self.keyID
             own["alg"] = self.algorithm.rawValue
             own["use"] = "enc"
-            self.jwk = (try? encoder.encode(own)) ?? Data()
+            self.jwk = (try? JSONEncoder.ordered.encode(own)) ?? Data()
             var place = UnsafePointer<UInt8>?.none
             let key = encoded.withUnsafeBufferPointer { bytes in
                 place = bytes.baseAddress

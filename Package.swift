@@ -23,6 +23,11 @@ let hardenedLink: [LinkerSetting] = [
     .unsafeFlags(["relro", "now", "noexecstack"].flatMap { ["-Xlinker", "-z", "-Xlinker", $0] })
 ]
 
+/// Files that are part of the program, so that no installation can lack or change them.
+func embedded(_ folder: String, _ names: String...) -> [Resource] {
+    names.map { .embedInCode("\(folder)/\($0)") }
+}
+
 let strict: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("ExistentialAny"),
@@ -88,17 +93,19 @@ let package = Package(
             dependencies: [
                 "COpenSSL", "Callbacks", "Custody", "HTTPServer", "InspectCore", "ObjectStore", "Postgres",
             ],
-            // In the program itself, so that no installation can lack or change them.
-            resources: [
-                "capture.js", "page.css", "page.js", "camera.js", "challenge.js", "crop.js", "document.js", "send.js",
-                "texts.json", "ui.js",
-            ].map { .embedInCode("Capture/Page/\($0)") },
+            resources: embedded(
+                "Capture/Page", "capture.js", "page.css", "page.js", "camera.js", "challenge.js", "crop.js",
+                "document.js", "send.js", "texts.json", "ui.js")
+                + embedded(
+                    "OpenAPI/Examples", "specimen.json", "created.json", "passed.json", "rejected.json",
+                    "liveness.json", "finished.json", "pulled.json", "refused.json"),
             swiftSettings: strict),
         .target(
             name: "Console",
             dependencies: [
                 "COpenSSL", "Custody", "HTTPClient", "HTTPServer", "InspectCore", "ObjectStore", "Postgres",
             ],
+            resources: embedded("Pages", "console.css", "console.js"),
             swiftSettings: strict),
         .target(
             name: "Benchmarks",

@@ -4,7 +4,7 @@ import json
 import pathlib
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "Sources/Gateway/OpenAPI/Examples"
-WIDTH = 140
+WIDTH = 132
 # Their names are data: models, steps and programs.
 MAPS = ("versions", "models", "timingsMs")
 
@@ -38,15 +38,8 @@ def lines(value, room=WIDTH):
 
 
 def write(name, value):
-    """A value into its Swift file."""
-    text = "\n".join(" " * 8 + line for line in lines(value))
-    (FOLDER / f"OpenAPIExample+{name.capitalize()}.swift").write_text(f'''extension OpenAPIExample.Values {{
-    /// Of a real run; `Tests/partner.sh --renew` writes it.
-    static let {name} = #"""
-{text}
-        """#
-}}
-''', encoding="utf-8")
+    """A value into its file."""
+    (FOLDER / f"{name}.json").write_text("\n".join(lines(value)) + "\n", encoding="utf-8")
 
 
 def ordered(value, schema):

@@ -1,6 +1,5 @@
 // Compares mrz_convolution.cpp's sums, whose code depends on the processor, with sums in double precision; mrz_bytes.cpp's with
-// plain sums, and its answers with its own plain code's; image_average.cpp's averages and document_warp.cpp's
-// pixels with OpenCV's, and document_spectrum.cpp's lengths too. All but sums and lengths are equal.
+// plain sums, and its answers with its own plain code's; and image_average.cpp's averages with OpenCV's. All but sums are equal.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -8,8 +7,6 @@
 #include <vector>
 
 #include "cpu.hpp"
-#include "document_spectrum.hpp"
-#include "document_warp.hpp"
 #include "image.hpp"
 #include "mrz_bytes.hpp"
 
@@ -182,45 +179,6 @@ void check_average(cv::RNG &random, cv_arithmetic_check &check) {
     compare(ours, theirs, check);
 }
 
-/// One straightened quad of random pixels, which lies partly beyond their border.
-void check_warp(cv::RNG &random, cv_arithmetic_check &check) {
-    cv::Mat image(random.uniform(20, 300), random.uniform(20, 300), random.uniform(0, 2) == 0 ? CV_8UC1 : CV_8UC3),
-        theirs;
-    random.fill(image, cv::RNG::UNIFORM, 0, 256);
-    const cv::Size size(random.uniform(8, 400), random.uniform(8, 120));
-    const float w = static_cast<float>(size.width), h = static_cast<float>(size.height);
-    const cv::Point2f from[4] = {{0, 0}, {w, 0}, {w, h}, {0, h}};
-    cv::Point2f to[4];
-    for (size_t i = 0; i < 4; ++i) {
-        const float across = from[i].x > 0 ? 0.8F : 0.2F, down = from[i].y > 0 ? 0.8F : 0.2F;
-        to[i] = {(across + random.uniform(-0.25F, 0.25F)) * static_cast<float>(image.cols),
-                 (down + random.uniform(-0.25F, 0.25F)) * static_cast<float>(image.rows)};
-    }
-    const cv::Matx33d map = cv::getPerspectiveTransform(from, to);
-    cv::Mat ours;
-    count_run(check, [&] { ours = cvision::warped(image, map, size); });
-    cv::warpPerspective(image, theirs, map, size, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_REPLICATE);
-    compare(ours, theirs, check);
-}
-
-/// The spectrum of one patch of random numbers.
-void check_spectrum(cv::RNG &random, cv_arithmetic_check &check) {
-    constexpr int side = cvision::spectrum_side;
-    cv::Mat patch(side, side, CV_32F), theirs, ours;
-    random.fill(patch, cv::RNG::UNIFORM, -100, 100);
-    count_run(check, [&] { ours = cvision::spectrum_of(patch); });
-    cv::dft(patch, theirs, cv::DFT_COMPLEX_OUTPUT);
-    const double mass = cv::norm(patch, cv::NORM_L1);
-    check.compared += static_cast<int64_t>(ours.total());
-    for (int v = 0; v < side; ++v) {
-        for (int u = 0; u < side / 2; ++u) {
-            const double length = cv::norm(theirs.at<cv::Vec2f>(v, u));
-            const double made = std::sqrt(ours.at<float>((v + side / 2) % side, u));
-            check.different += differs(made, length, mass);
-        }
-    }
-}
-
 int32_t lanes_of(cvision::Registers registers) {
     switch (registers) {
     case cvision::Registers::by_16: return 16;
@@ -246,8 +204,6 @@ cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes
             check_whole_convolution(random, *check);
             check_layers(random, *check);
             check_average(random, *check);
-            check_warp(random, *check);
-            check_spectrum(random, *check);
         }
         return CV_OK;
     });

@@ -5,15 +5,14 @@
 #include <vector>
 
 #include "document.hpp"
-#include "document_spectrum.hpp"
 
 namespace cvision {
 namespace {
 
-constexpr int side = spectrum_side;  // px of a patch, at the image's own resolution
-constexpr int lowest = 40;           // cycles in a patch: coarser patterns are the document's own
-constexpr int highest = 120;         // finer ones are sampling
-constexpr float least_peak = 3.5;    // ln of power over its surroundings, for a peak to belong to a raster
+constexpr int side = 256;          // px of a patch, at the image's own resolution
+constexpr int lowest = 40;         // cycles in a patch: coarser patterns are the document's own
+constexpr int highest = 120;       // finer ones are sampling
+constexpr float least_peak = 3.5;  // ln of power over its surroundings, for a peak to belong to a raster
 
 struct Peak {
     double radius, angle, height;  // cycles in a patch; degrees, 0 to 180; ln of power over the surroundings
@@ -21,10 +20,24 @@ struct Peak {
 
 /// Spectrum over its own surroundings: half of the plane, with the lowest row frequency in the middle.
 cv::Mat relief(const cv::Mat &gray, const cv::Mat &window) {
-    cv::Mat patch, smooth, surroundings;
+    cv::Mat patch, spectrum, smooth, surroundings;
     gray.convertTo(patch, CV_32F);
     patch -= cv::mean(patch);
-    cv::blur(spectrum_of(patch.mul(window)), smooth, {3, 3});
+    // OpenCV's packed format: a real image's spectrum is symmetric. Columns 2u - 1 and 2u hold the parts of frequency u; the
+    // first column holds those of u = 0 by rows.
+    cv::dft(patch.mul(window), spectrum);
+    const auto square = [](float a, float b) { return a * a + b * b; };
+    cv::Mat half(side, side / 2, CV_32F);
+    for (int v = 0; v < side; ++v) {
+        const int mirrored = std::min(v, side - v);
+        const float real = spectrum.at<float>(std::max(0, 2 * mirrored - 1), 0);
+        const bool is_real = mirrored == 0 || mirrored == side / 2;
+        const float *from = spectrum.ptr<float>(v);
+        float *to = half.ptr<float>((v + side / 2) % side);
+        to[0] = square(real, is_real ? 0 : spectrum.at<float>(2 * mirrored, 0));
+        for (int u = 1; u < side / 2; ++u) to[u] = square(from[2 * u - 1], from[2 * u]);
+    }
+    cv::blur(half, smooth, {3, 3});
     cv::log(smooth + 1, smooth);
     cv::blur(smooth, surroundings, {21, 21});
     return smooth - surroundings;

@@ -2,18 +2,6 @@ package import Foundation
 package import HTTPServer
 package import InspectCore
 
-/// One request as it is logged and counted, without addresses, names, paths or bodies.
-package struct ConsoleAccess: Sendable {
-    /// The path's pattern, such as `/cases/{id}`; `other` for paths that do not exist.
-    package var route: String
-    /// The HTTP status of the answer.
-    package var status: Int
-    /// Error code, if the request was refused.
-    package var code: String?
-    /// Until the answer was ready.
-    package var duration: Duration
-}
-
 /// Answers browsers of reviewers, operators and auditors: pages that work without scripts.
 package final class ConsoleService: Sendable {
     /// Makes previews of images, by their names, in a confined process. They are loaded once there is room for them.
@@ -30,15 +18,16 @@ package final class ConsoleService: Sendable {
     let show: Show?
     /// Keeps open pages up to date.
     let live: LiveSignal
-    private let observe: @Sendable (ConsoleAccess) -> Void
-    let fault: @Sendable (ConsoleFault) -> Void
+    private let observe: @Sendable (HTTPAccess) -> Void
+    /// Called with the reason why a provider signed nobody in.
+    let providerFailed: @Sendable (String) -> Void
 
     package init(
         _ store: ConsoleStore, _ configuration: ConsoleConfiguration, link: SignInLink? = nil,
         provider: OpenIDProvider? = nil,
         show: Show? = nil,
-        observe: @escaping @Sendable (ConsoleAccess) -> Void = { _ in },
-        fault: @escaping @Sendable (ConsoleFault) -> Void = { _ in }
+        observe: @escaping @Sendable (HTTPAccess) -> Void = { _ in },
+        providerFailed: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.store = store
         self.configuration = configuration
@@ -47,7 +36,7 @@ package final class ConsoleService: Sendable {
         self.show = show
         self.live = LiveSignal { try await store.pulse($0) }
         self.observe = observe
-        self.fault = fault
+        self.providerFailed = providerFailed
     }
 
     /// Open pages that wait for a change.
@@ -59,7 +48,7 @@ package final class ConsoleService: Sendable {
     /// Decides about a request by its head.
     package func admit(_ request: HTTPRequest) async -> HTTPAdmission {
         let start = ContinuousClock.now
-        var access = ConsoleAccess(route: "other", status: 0, duration: .zero)
+        var access = HTTPAccess()
         func refuse(_ response: HTTPResponse) -> HTTPAdmission {
             .refuse(self.note(&access, response, start))
         }
@@ -128,7 +117,7 @@ package final class ConsoleService: Sendable {
     /// A form of an own page that cannot be admitted, because its session has ended or is not known: nothing is done, and what was
     /// typed is shown, so that it can be copied.
     private func keep(
-        _ error: any Error, _ secret: ConsoleSecret?, _ call: ConsoleCall, _ access: ConsoleAccess,
+        _ error: any Error, _ secret: ConsoleSecret?, _ call: ConsoleCall, _ access: HTTPAccess,
         _ start: ContinuousClock.Instant
     ) -> HTTPAdmission {
         .accept(limit: 65_536, headers: self.headers) { body in
@@ -215,7 +204,7 @@ package final class ConsoleService: Sendable {
     }
 
     private func note(
-        _ access: inout ConsoleAccess, _ response: HTTPResponse, _ start: ContinuousClock.Instant
+        _ access: inout HTTPAccess, _ response: HTTPResponse, _ start: ContinuousClock.Instant
     ) -> HTTPResponse {
         var response = response
         response.headers += self.headers

@@ -228,17 +228,7 @@ extension ConsoleStore {
         ).single()
         let result = try SealedResult(row)
         let seal = try await result.seal(opening: self.keys)
-        let kinds = try row.textArray("kinds").compactMap { PartKind(rawValue: $0) }
-        let ordinals = try row.intArray("ordinals")
-        guard kinds.count == ordinals.count,
-            let request = try? JSONDecoder().decode(InspectionRequest.self, from: try row.data("request"))
-        else { throw InspectError(.internalError, "the request is of a newer version") }
-        var facts = InspectionFacts(request: request, parts: kinds)
-        for (status, body) in zip(try row.intArray("statuses"), try row.dataArray("bodies")) {
-            guard let body, let stage = JobStatus(rawValue: Int16(status)) else { continue }
-            try facts.take(
-                try seal.map { seal throws(InspectError) in try seal.open(body, of: stage) } ?? body, of: stage)
-        }
+        let stored = try StoredFacts(row, seal)
         let text = try await result.document(opening: self.keys)
         guard let document = try? JSONDecoder().decode(ResultDocument.self, from: text) else {
             throw InspectError(.internalError, "the result is of another version")
@@ -248,11 +238,7 @@ extension ConsoleStore {
             for place in notes.indices { notes[place].note = try seal.open(note: notes[place].note) }
         }
         return CaseMaterial(
-            document: document, facts: facts,
-            images: zip(kinds, ordinals).filter { kind, ordinal in
-                ordinal == 0 && (kind.row.isImage || kind == .frames || kind == .dg2)
-            }.map { $0.0 },
-            decidedAt: Date(timeIntervalSince1970: try row.double("decided_at")), notes: notes,
+            document: document, facts: stored.facts, images: stored.images, decidedAt: stored.decidedAt, notes: notes,
             runs: try JSONDecoder().decode([CaseMaterial.Run].self, from: try row.data("runs")))
     }
 
@@ -262,24 +248,7 @@ extension ConsoleStore {
             "SELECT bytes, is_sealed, location, size, partner_id FROM insp.console_part($1, $2, $3, $4)",
             [session.key, .text(id), .text(kind.rawValue), .int(0)]
         ).single()
-        do {
-            let bytes: Data
-            if let location = try row.optionalString("location").flatMap(ObjectLocation.init) {
-                guard let objects = self.objects else {
-                    throw InspectError(.objectStoreUnavailable, "this console has no object store")
-                }
-                let piece = ObjectStore.Piece(location, size: Int(try row.int("size")))
-                bytes = try await objects.get([piece], until: .now + .seconds(30))[0]
-            } else {
-                bytes = try row.data("bytes")
-            }
-            guard try row.bool("is_sealed") else { return bytes }
-            guard let keys = self.keys else { throw InspectError(.keyMissing) }
-            let key = try await keys.key(try Seal.keyID(of: bytes))
-            return try JobSeal(key, partner: try row.int("partner_id")).open(bytes, part: kind, 0)
-        } catch let error as InspectError where error.code == .objectMissing {
-            // Erased since the row was read.
-            throw InspectError(.partsPurged)
-        }
+        return try await StoredPart(row).open(
+            kind, partner: try row.int("partner_id"), in: self.objects, opening: self.keys)
     }
 }

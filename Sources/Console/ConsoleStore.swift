@@ -2,7 +2,7 @@ package import Custody
 internal import Foundation
 internal import InspectCore
 package import ObjectStore
-internal import Postgres
+package import Postgres
 internal import Synchronization
 
 /// The console's calls to the database. Each passes the digest of a person's cookie, which the database checks again.
@@ -17,7 +17,7 @@ package final class ConsoleStore: Sendable {
     let keys: KeyStore?
     /// `nil`: parts are in the database.
     let objects: ObjectStore?
-    private let report: @Sendable (ConsoleFault) -> Void
+    private let report: @Sendable (StatementFault) -> Void
 
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
@@ -26,7 +26,7 @@ package final class ConsoleStore: Sendable {
     ///   - report: Called with the reason why a request is answered with 500 or 503.
     package init(
         databaseURL: String, keys: KeyStore?, objects: ObjectStore? = nil, connections: Int,
-        report: @escaping @Sendable (ConsoleFault) -> Void = { _ in }
+        report: @escaping @Sendable (StatementFault) -> Void = { _ in }
     ) {
         var options = ConnectionOptions(name: "inspectd console")
         options.timeout = .seconds(30)
@@ -103,27 +103,13 @@ package final class ConsoleStore: Sendable {
             self.isReached.withLock { $0 = true }
             return rows
         } catch {
-            switch error {
-            case let error as InspectError where error.code == .databaseUnavailable:
-                self.isReached.withLock { $0 = false }
-                self.report(.databaseUnavailable)
-            case is InspectError: break
-            default:
-                // Codes alone: the database's messages may contain values.
-                let failure = error as? PostgresError
-                self.report(.failed(failure.map { $0.sqlState ?? $0.code.rawValue } ?? "unexpected"))
+            if let fault = StatementFault(error) {
+                if case .databaseUnavailable = fault { self.isReached.withLock { $0 = false } }
+                self.report(fault)
             }
             throw error
         }
     }
-}
-
-/// Why a request was answered with 500 or 503, or a sign-in failed.
-package enum ConsoleFault: Sendable {
-    case databaseUnavailable
-    /// An SQLSTATE, or `unexpected`.
-    case failed(String)
-    case provider(String)
 }
 
 /// What a person may do, for one partner or for all.

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPServer
 
 /// Something that the gateway still answers, and will not for ever: here alone are its dates.
 ///
@@ -24,28 +25,13 @@ struct Deprecation: Sendable {
     /// Of an answer to a request that uses it.
     var headers: [(name: String, value: String)] {
         [
-            ("Deprecation", "@\(self.sinceSeconds)"), ("Sunset", Self.httpDate(self.untilSeconds)),
+            ("Deprecation", "@\(self.sinceSeconds)"), ("Sunset", HTTPSyntax.date(self.untilSeconds)),
             ("Link", #"</openapi.json>; rel="deprecation"; type="application/json""#),
         ]
     }
 
     /// The day of ``untilSeconds``, such as 2027-11-24.
-    var end: String { String(Self.date(self.untilSeconds).formatted(.iso8601).prefix(10)) }
-
-    private static func date(_ seconds: Int) -> Date { Date(timeIntervalSince1970: TimeInterval(seconds)) }
-
-    /// As in RFC 9110, section 5.6.7.
-    static func httpDate(_ seconds: Int) -> String {
-        var calendar = Calendar(identifier: .gregorian)
-        guard let zone = TimeZone(secondsFromGMT: 0) else { return "" }
-        calendar.timeZone = zone
-        let parts = calendar.dateComponents(
-            [.year, .month, .day, .weekday, .hour, .minute, .second], from: self.date(seconds))
-        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        func two(_ number: Int?) -> String { (number ?? 0) < 10 ? "0\(number ?? 0)" : "\(number ?? 0)" }
-        return
-            "\(days[(parts.weekday ?? 1) - 1]), \(two(parts.day)) \(months[(parts.month ?? 1) - 1]) \(parts.year ?? 0) "
-            + "\(two(parts.hour)):\(two(parts.minute)):\(two(parts.second)) GMT"
+    var end: String {
+        String(Date(timeIntervalSince1970: TimeInterval(self.untilSeconds)).formatted(.iso8601).prefix(10))
     }
 }

@@ -28,22 +28,6 @@ package struct GatewayConfiguration: Sendable {
     package init() {}
 }
 
-/// One request as it is logged and counted, without addresses, headers, paths or bodies.
-package struct GatewayAccess: Sendable {
-    /// The path's pattern, such as `/inspectionjob/{id}`; `other` for paths that do not exist.
-    package var route: String
-    /// The HTTP status of the answer.
-    package var status: Int
-    /// Error code, if the request was refused.
-    package var code: String?
-    /// Key id of the credential, once it was found valid.
-    package var credential: String?
-    /// Public id of the job, once the database confirmed that it is the partner's.
-    package var job: String?
-    /// Until the answer was ready; time that the client waited for a result is included.
-    package var duration: Duration
-}
-
 /// What a client waits for: the end of a job, by its number.
 struct JobWait: Hashable, Sendable {
     var job: Int64
@@ -61,7 +45,7 @@ package final class GatewayService: Sendable {
     private let eventSignal: EventSignal
     /// `nil`: this gateway judges no images.
     let usability: UsabilityDesk?
-    private let observe: @Sendable (GatewayAccess) -> Void
+    private let observe: @Sendable (HTTPAccess) -> Void
     let largeBodies = LargeBodies()
     private let linkBodies = LinkBodies()
     /// The keys for which parts may be encrypted, a JWK Set.
@@ -75,7 +59,7 @@ package final class GatewayService: Sendable {
     package init(
         _ store: GatewayStore, _ configuration: GatewayConfiguration = GatewayConfiguration(),
         usability: UsabilityDesk? = nil,
-        observe: @escaping @Sendable (GatewayAccess) -> Void = { _ in }
+        observe: @escaping @Sendable (HTTPAccess) -> Void = { _ in }
     ) {
         self.store = store
         self.configuration = configuration
@@ -127,7 +111,7 @@ package final class GatewayService: Sendable {
     /// Decides about a request by its head.
     package func admit(_ request: HTTPRequest) async -> HTTPAdmission {
         let start = ContinuousClock.now
-        var access = GatewayAccess(route: "other", status: 0, duration: .zero)
+        var access = HTTPAccess()
         // For pages of other origins: until it is known whose credential it is, what any credential allows; then what this one
         // does, with what every answer to it says.
         var readers: [(name: String, value: String)] = []
@@ -378,7 +362,7 @@ package final class GatewayService: Sendable {
     }
 
     private func note(
-        _ access: inout GatewayAccess, _ response: HTTPResponse, of request: HTTPRequest,
+        _ access: inout HTTPAccess, _ response: HTTPResponse, of request: HTTPRequest,
         _ start: ContinuousClock.Instant
     ) -> HTTPResponse {
         var response = response

@@ -95,25 +95,8 @@ extension GatewayStore {
                 .int(Int64(ordinal)), .optional(purpose),
             ]
         ).single()
-        do {
-            let bytes: Data
-            if let location = try row.optionalString("location").flatMap(ObjectLocation.init) {
-                guard let objects else {
-                    throw InspectError(.objectStoreUnavailable, "this gateway has no object store")
-                }
-                let piece = ObjectStore.Piece(location, size: Int(try row.int("size")))
-                bytes = try await objects.get([piece], until: .now + .seconds(30))[0]
-            } else {
-                bytes = try row.data("bytes")
-            }
-            guard try row.bool("is_sealed") else { return bytes }
-            guard let keys = try self.keys else { throw InspectError(.keyMissing) }
-            let key = try await keys.key(try Seal.keyID(of: bytes))
-            return try JobSeal(key, partner: credential.partnerID).open(bytes, part: kind, ordinal)
-        } catch let error as InspectError where error.code == .objectMissing {
-            // Erased since the row was read.
-            throw InspectError(.partsPurged)
-        }
+        return try await StoredPart(row).open(
+            kind, ordinal, partner: credential.partnerID, in: self.objects, opening: self.keys)
     }
 
     /// Issues a liveness challenge.

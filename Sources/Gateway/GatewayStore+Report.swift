@@ -8,7 +8,7 @@ struct ReportMaterial: Sendable {
     var document: ResultDocument
     var facts: InspectionFacts
     /// The parts that may be shown.
-    var images: [(kind: PartKind, ordinal: Int)]
+    var images: [PartKind]
     var decidedAt: Date
     var partner: String
     /// The partner's key, for which the page is encrypted.
@@ -27,24 +27,10 @@ extension GatewayStore {
             [.int(credential.id), .bytes(credential.secretSHA256), .text(id), .text(purpose)]
         ).single()
         let result = try SealedResult(row)
-        let seal = try await result.seal(opening: self.keys)
-        let kinds = try row.textArray("kinds").compactMap { PartKind(rawValue: $0) }
-        let ordinals = try row.intArray("ordinals").map(Int.init)
-        guard kinds.count == ordinals.count,
-            let request = try? JSONDecoder().decode(InspectionRequest.self, from: try row.data("request"))
-        else { throw InspectError(.internalError, "the request is of a newer version") }
-        var facts = InspectionFacts(request: request, parts: kinds)
-        for (status, body) in zip(try row.intArray("statuses"), try row.dataArray("bodies")) {
-            guard let body, let stage = JobStatus(rawValue: Int16(status)) else { continue }
-            try facts.take(
-                try seal.map { seal throws(InspectError) in try seal.open(body, of: stage) } ?? body, of: stage)
-        }
+        let stored = try StoredFacts(row, try await result.seal(opening: self.keys))
         return ReportMaterial(
-            document: try Self.document(try await self.opened(result)), facts: facts,
-            images: zip(kinds, ordinals).filter { kind, ordinal in
-                ordinal == 0 && (kind.row.isImage || kind == .frames || kind == .dg2)
-            }.map { (kind: $0, ordinal: $1) },
-            decidedAt: Date(timeIntervalSince1970: try row.double("decided_at")), partner: try row.string("partner"),
+            document: try Self.document(try await self.opened(result)), facts: stored.facts, images: stored.images,
+            decidedAt: stored.decidedAt, partner: try row.string("partner"),
             key: try row.optionalData("encryption"))
     }
 

@@ -4,7 +4,7 @@ package import Foundation
 internal import HTTPServer
 package import InspectCore
 package import ObjectStore
-internal import Postgres
+package import Postgres
 internal import Synchronization
 
 /// The gateway's calls to the database, over a few shared connections. Every call passes the digest of the credential's
@@ -27,7 +27,7 @@ package final class GatewayStore: Sendable {
     private let reader = Mutex<EventReader?>(nil)
     /// Where notifications are received; `nil`: nowhere.
     let listenURL: String?
-    private let report: @Sendable (GatewayFault) -> Void
+    private let report: @Sendable (StatementFault) -> Void
 
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
@@ -40,7 +40,7 @@ package final class GatewayStore: Sendable {
     package init(
         databaseURL: String, keys: KeyStore? = nil, objects: ObjectStore? = nil, isKnown: Bool = true,
         connections: Int, listenURL: String? = nil,
-        report: @escaping @Sendable (GatewayFault) -> Void = { _ in }
+        report: @escaping @Sendable (StatementFault) -> Void = { _ in }
     ) {
         func pool(_ name: String, _ size: Int, _ queueLimit: Int) -> ConnectionPool {
             // Time for a part of 20 MB, while the client waits.
@@ -198,24 +198,10 @@ package final class GatewayStore: Sendable {
         do {
             return try await (pool ?? self.pool).run { try await $0.query(sql, parameters) }
         } catch {
-            switch error {
-            case let error as InspectError where error.code == .databaseUnavailable: self.report(.databaseUnavailable)
-            case is InspectError: break
-            default:
-                // Codes alone: the database's messages may contain values.
-                let failure = error as? PostgresError
-                self.report(.failed(failure.map { $0.sqlState ?? $0.code.rawValue } ?? "unexpected"))
-            }
+            if let fault = StatementFault(error) { self.report(fault) }
             throw error
         }
     }
-}
-
-/// Why a request was answered with 500 or 503.
-package enum GatewayFault: Sendable {
-    case databaseUnavailable
-    /// An SQLSTATE, a ``PostgresError/Code``, or `unexpected`.
-    case failed(String)
 }
 
 /// A job that was accepted.

@@ -64,9 +64,7 @@ package struct HTTPResponse: Sendable {
     package static func json(
         _ value: some Encodable, status: Int = 200, headers: [(name: String, value: String)] = []
     ) throws -> HTTPResponse {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return self.json(try encoder.encode(value), status: status, headers: headers)
+        return self.json(try JSONEncoder.ordered.encode(value), status: status, headers: headers)
     }
 }
 

@@ -120,8 +120,10 @@ package enum HTTPSyntax {
     }
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT`
-    static func date(_ time: time_t) -> String {
-        var time = time
+    ///
+    /// - Parameter seconds: Since 1970.
+    package static func date(_ seconds: Int) -> String {
+        var time = seconds
         var parts = tm()
         gmtime_r(&time, &parts)
         func two(_ value: CInt) -> String { value < 10 ? "0\(value)" : "\(value)" }

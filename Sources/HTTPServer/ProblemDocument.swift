@@ -23,8 +23,6 @@ extension HTTPResponse {
         let document = Document(
             title: Self.phrase(status), status: status, detail: error.text, hint: error.hint, field: error.field,
             code: error.code.rawValue, retryable: error.code.isRetryable, contractCodes: error.code.contractCodes)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var headers = headers
         // Retry-After keeps clients from retrying at once.
         if status == 503 || status == 429, !headers.contains(where: { $0.name == "Retry-After" }) {
@@ -36,7 +34,7 @@ extension HTTPResponse {
         }
         var response = HTTPResponse(
             status: status, headers: [("Content-Type", "application/problem+json")] + headers,
-            body: (try? encoder.encode(document)) ?? Data())
+            body: (try? JSONEncoder.ordered.encode(document)) ?? Data())
         response.code = error.code
         return response
     }

@@ -66,9 +66,7 @@ package final class PartDecryption: Sendable {
                 "e": Self.number("e", of: key),
             ]
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return (try? encoder.encode(list)).map { String(decoding: $0, as: UTF8.self) } ?? "[]"
+        return (try? JSONEncoder.ordered.encode(list)).map { String(decoding: $0, as: UTF8.self) } ?? "[]"
     }
 
     /// One of a key's numbers, in Base64url.

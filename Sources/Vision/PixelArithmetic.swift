@@ -1,7 +1,7 @@
 internal import CVision
 package import InspectCore
 
-/// Compares the arithmetic for wide registers with plain sums, and with OpenCV's averages, straightened pixels and spectra.
+/// Compares the arithmetic for wide registers with plain sums, and with OpenCV's averages.
 package enum PixelArithmetic {
     /// What a comparison found.
     package struct Check: Sendable {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPClient
 internal import InspectCore
 
 /// What the standards say of requests for tokens and of their revocation.
@@ -112,27 +113,5 @@ extension AuthorizationProvider {
     /// Revokes a token by RFC 7009, which suits every provider with a revocation URL.
     package func revoke(_ token: String, _ request: AuthorizationRequest) async throws(AuthorizationError) {
         try await request.revoke(token)
-    }
-}
-
-/// `application/x-www-form-urlencoded` as defined by the URL standard.
-enum FormEncoding {
-    static func encode(_ text: String) -> String {
-        var encoded = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"):
-                encoded.unicodeScalars.append(UnicodeScalar(byte))
-            case UInt8(ascii: " "): encoded += "+"
-            default: encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
-        return encoded
-    }
-
-    static func encode(_ fields: [(String, String)]) -> String {
-        fields.map { "\(Self.encode($0.0))=\(Self.encode($0.1))" }.joined(separator: "&")
     }
 }

@@ -67,15 +67,16 @@ extension ConsoleRoute {
             }
             return HTTPResponse(status: 204)
         },
+        // The style sheet of reports, with what the console's own pages need.
         ConsoleRoute("GET", "/assets/console.css", .everyone) { _, _ in
             HTTPResponse(
                 status: 200, headers: [("Content-Type", "text/css; charset=utf-8")],
-                body: Data(ConsoleAssets.style.utf8))
+                body: Data(ReportPage.style.html.utf8) + Data(PackageResources.console_css))
         },
         ConsoleRoute("GET", "/assets/console.js", .everyone) { _, _ in
             HTTPResponse(
                 status: 200, headers: [("Content-Type", "text/javascript; charset=utf-8")],
-                body: Data(ConsoleAssets.script.utf8))
+                body: Data(PackageResources.console_js))
         },
         ConsoleRoute("GET", "/favicon.ico", .everyone) { _, _ in HTTPResponse(status: 204) },
     ]
@@ -106,7 +107,7 @@ extension ConsoleCall {
     }
 
     fileprivate func failed(_ failure: OpenIDProvider.Failure) -> HTTPResponse {
-        self.service.fault(.provider(failure.reason))
+        self.service.providerFailed(failure.reason)
         var response = ConsolePage(
             title: "Not signed in", session: nil,
             content: [

@@ -80,7 +80,7 @@ package final class OpenIDProvider: Sendable {
             ("scope", self.settings.scopes), ("state", secret.derived("state")), ("nonce", secret.derived("nonce")),
             ("code_challenge", Base64URL.text(SHA256.digest(Array(verifier.utf8)))), ("code_challenge_method", "S256"),
         ]
-        return known.authorization + (known.authorization.contains("?") ? "&" : "?") + Self.form(parameters)
+        return known.authorization + (known.authorization.contains("?") ? "&" : "?") + FormEncoding.encode(parameters)
     }
 
     /// The person whose code it is, and what roles the provider gives them.
@@ -95,13 +95,13 @@ package final class OpenIDProvider: Sendable {
         var headers = [HTTPRequest.Header(name: "Content-Type", value: "application/x-www-form-urlencoded")]
         if let password = self.settings.secret {
             // RFC 6749, section 2.3.1: both are encoded as in a form first.
-            let login = "\(Self.escaped(self.settings.client)):\(Self.escaped(password))"
+            let login = "\(FormEncoding.encode(self.settings.client)):\(FormEncoding.encode(password))"
             headers.append(.init(name: "Authorization", value: "Basic \(Data(login.utf8).base64EncodedString())"))
         } else {
             parameters.append(("client_id", self.settings.client))
         }
         let answer = try await self.fetch(
-            known.token, method: .post(body: Array(Self.form(parameters).utf8)), headers: headers)
+            known.token, method: .post(body: Array(FormEncoding.encode(parameters).utf8)), headers: headers)
         guard let text = answer["id_token"] as? String else {
             throw Failure(reason: "the provider's answer has no ID token")
         }
@@ -182,21 +182,5 @@ package final class OpenIDProvider: Sendable {
             let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
         else { throw Failure(reason: "the provider answered with status \(response.status), or with no JSON object") }
         return object
-    }
-
-    private static func form(_ parameters: [(String, String)]) -> String {
-        parameters.map { "\($0)=\(self.escaped($1))" }.joined(separator: "&")
-    }
-
-    private static func escaped(_ text: String) -> String {
-        text.utf8.map { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
-                UInt8(ascii: "~"):
-                String(UnicodeScalar(byte))
-            default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }.joined()
     }
 }

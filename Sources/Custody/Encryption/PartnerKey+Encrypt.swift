@@ -33,9 +33,7 @@ extension PartnerKey {
             (secret, header.epk) = try self.agree(curve)
             wrapped = Data()
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let encoded = try? encoder.encode(header) else { throw Self.failure }
+        guard let encoded = try? JSONEncoder.ordered.encode(header) else { throw Self.failure }
         let protected = Base64URL.encode(encoded)
         let nonce = AES256GCM.nonce()
         var sealed = Data(count: content.count + AES256GCM.tagCount)

@@ -85,16 +85,14 @@ package final class PartnerKey: Sendable {
             }
             guard members["use"] ?? "enc" == "enc" else { throw Refusal(detail: "use is not enc", field: "use") }
             // RFC 7638: the members that make the key, in their order.
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            let canonical = (try? encoder.encode(own)) ?? Data()
+            let canonical = (try? JSONEncoder.ordered.encode(own)) ?? Data()
             self.keyID = members["kid"] ?? Base64URL.text(SHA256.digest([UInt8](canonical)))
             guard (1...100).contains(self.keyID.utf8.count), self.keyID.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
             else { throw Refusal(detail: "kid is not 1 to 100 visible ASCII characters", field: "kid") }
             own["kid"] = self.keyID
             own["alg"] = self.algorithm.rawValue
             own["use"] = "enc"
-            self.jwk = (try? encoder.encode(own)) ?? Data()
+            self.jwk = (try? JSONEncoder.ordered.encode(own)) ?? Data()
             var place = UnsafePointer<UInt8>?.none
             let key = encoded.withUnsafeBufferPointer { bytes in
                 place = bytes.baseAddress

@@ -187,10 +187,8 @@ package struct SealedValues: Codable, Sendable, Equatable {
         var copy = self
         copy.callbackUrl = nil
         copy.parts = nil
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Strings alone cannot fail.
-        return (try? encoder.encode(copy)) ?? Data("{}".utf8)
+        return (try? JSONEncoder.ordered.encode(copy)) ?? Data("{}".utf8)
     }
 
     /// The user's reference as a JSON string; `nil`: there is none.

@@ -60,12 +60,4 @@ package struct CustodyKey: Sendable {
     /// The key under which it is wrapped; `nil`: a wrapping key.
     package let parent: KeyID?
     let secret: SecretKey
-
-    package init(id: KeyID, kind: KeyKind, partner: Int64, parent: KeyID?, secret: SecretKey) {
-        self.id = id
-        self.kind = kind
-        self.partner = partner
-        self.parent = parent
-        self.secret = secret
-    }
 }

@@ -1,34 +1,34 @@
-/// A body that the description shows, as a real run gave it.
+/// A body that the description shows, as a real run gave it: `Tests/partner.sh --renew` writes the files.
 struct OpenAPIExample: Sendable {
-    /// What a run gave, as JSON; each stands in a file of its own.
-    enum Values {}
-
     var name: String
     /// Name of the schema that it fits.
     var schema: String
     var summary: String
+    /// JSON.
     var value: String
 
-    private init(_ name: String, _ schema: String, _ summary: String, _ value: String) {
+    private init(_ name: String, _ schema: String, _ summary: String, _ file: [UInt8]) {
         self.name = name
         self.schema = schema
         self.summary = summary
-        self.value = value
+        self.value = String(decoding: file, as: UTF8.self)
     }
 
     static let all = [specimen, created, passed, rejected, liveness, finished, pulled, refused]
 
     static let specimen = Self(
-        "specimen", "CreateRequest", "A test job: a specimen stands in place of the image", Values.specimen)
-    static let created = Self("created", "Job", "A new job", Values.created)
+        "specimen", "CreateRequest", "A test job: a specimen stands in place of the image",
+        PackageResources.specimen_json)
+    static let created = Self("created", "Job", "A new job", PackageResources.created_json)
     static let passed = Self(
-        "passed", "Job", "id_identity: a passport, and frames that answer a challenge", Values.passed)
+        "passed", "Job", "id_identity: a passport, and frames that answer a challenge", PackageResources.passed_json)
     static let rejected = Self(
-        "rejected", "Job", "id: a name that differs between the MRZ and the VIZ", Values.rejected)
-    static let liveness = Self("liveness", "Job", "liveness: frames that answer a challenge", Values.liveness)
-    static let finished = Self("finished", "JobEvent", "A job is finished", Values.finished)
-    static let pulled = Self("pulled", "EventPage", "A page with one event", Values.pulled)
-    static let refused = Self("refused", "Problem", "A member with a wrong value", Values.refused)
+        "rejected", "Job", "id: a name that differs between the MRZ and the VIZ", PackageResources.rejected_json)
+    static let liveness = Self(
+        "liveness", "Job", "liveness: frames that answer a challenge", PackageResources.liveness_json)
+    static let finished = Self("finished", "JobEvent", "A job is finished", PackageResources.finished_json)
+    static let pulled = Self("pulled", "EventPage", "A page with one event", PackageResources.pulled_json)
+    static let refused = Self("refused", "Problem", "A member with a wrong value", PackageResources.refused_json)
 
     /// The description's `components/examples`.
     static var components: String {

@@ -145,7 +145,7 @@ extension GatewayRoute {
             if case .scope(let scope, _) = self.access { "Requires the scope \(scope.rawValue)." } else { nil }
         let detail = [needed, operation.detail].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: " ")
         if !detail.isEmpty { members.append(#""description": "\#(detail)""#) }
-        let parameters = self.names.map(Operation.Parameter.shared) + operation.parameters
+        let parameters = self.pattern.names.map(Operation.Parameter.shared) + operation.parameters
         if !parameters.isEmpty {
             members.append(#""parameters": [\#(parameters.map(\.text).joined(separator: ", "))]"#)
         }

@@ -70,52 +70,24 @@ struct GatewayRoute: Sendable {
     typealias Work = @Sendable (Data) async throws -> GatewayAnswer
 
     var method: String
-    /// Names in braces stand for a segment of the path.
-    var path: String
     var content: Content
     /// What the description says of it.
     var operation: Operation
     var access: Access
-    private var segments: [String]
+    let pattern: PathPattern
+    var path: String { self.pattern.text }
 
     init(_ method: String, _ path: String, _ content: Content = .none, _ operation: Operation, _ access: Access) {
         self.method = method
-        self.path = path
+        self.pattern = PathPattern(path)
         self.content = content
         self.operation = operation
         self.access = access
-        self.segments = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The path's names, in its order.
-    var names: [String] {
-        self.segments.filter { $0.first == "{" }.map { String($0.dropFirst().dropLast()) }
-    }
-
-    /// The values of the path's names; `nil`: another path.
-    private func values(_ segments: [String]) -> [String: String]? {
-        guard segments.count == self.segments.count else { return nil }
-        var values: [String: String] = [:]
-        for (given, own) in zip(segments, self.segments) {
-            if own.first == "{" {
-                guard !given.isEmpty else { return nil }
-                values[String(own.dropFirst().dropLast())] = given
-            } else if given != own {
-                return nil
-            }
-        }
-        return values
-    }
-
-    /// The calls of a path with the values of its names. A literal segment goes before a name.
+    /// The calls of a path with the values of its names.
     static func find(_ segments: [String]) -> (routes: [GatewayRoute], values: [String: String]) {
-        var found: [(route: GatewayRoute, values: [String: String])] = []
-        for route in Self.all {
-            if let values = route.values(segments) { found.append((route, values)) }
-        }
-        guard let fewest = found.map(\.values.count).min() else { return ([], [:]) }
-        let exact = found.filter { $0.values.count == fewest }
-        return (exact.map(\.route), exact[0].values)
+        PathPattern.find(segments, in: Self.all, by: \.pattern)
     }
 }
 

@@ -68,10 +68,10 @@ extension GatewayCall {
         guard let desk = self.service.usability else { return [:] }
         return try await desk.previews {
             var images: [(name: String, bytes: Data)] = []
-            for (kind, ordinal) in material.images {
+            for kind in material.images {
                 do {
                     let bytes = try await self.store.part(
-                        self.credential, id: id, kind: kind, ordinal: ordinal, purpose: purpose)
+                        self.credential, id: id, kind: kind, ordinal: 0, purpose: purpose)
                     images.append((kind.rawValue, bytes))
                 } catch let error as InspectError where [.partAbsent, .partsPurged].contains(error.code) {
                     continue

@@ -102,17 +102,9 @@ package struct InspectionReport: Sendable {
 
     /// The capabilities that did not pass, with their labels.
     private var causes: String {
-        let all = self.document.capabilities
-        func causes(_ name: Capability, _ records: [CapabilityRecord<some Codable & Sendable>]?) -> [String] {
-            (records ?? []).filter { $0.decision.type != .passed && $0.decision.type != .notExecuted }.map {
-                "\(ReportTables.spaced(name.rawValue)) of \($0.parts.joined(separator: ", ")): \($0.decision.details.label)"
-            }
-        }
-        let list =
-            causes(.usability, all.usability) + causes(.imageChecks, all.imageChecks)
-            + causes(.extraction, all.extraction) + causes(.dataChecks, all.dataChecks)
-            + causes(.similarity, all.similarity) + causes(.liveness, all.liveness)
-        return list.joined(separator: "; ")
+        self.document.capabilities.objections.map {
+            "\(ReportTables.spaced($0.capability.rawValue)) of \($0.parts.joined(separator: ", ")): \($0.decision.details.label)"
+        }.joined(separator: "; ")
     }
 
     private var reasons: [Markup] {
@@ -124,23 +116,15 @@ package struct InspectionReport: Sendable {
     }
 
     private var capabilities: Markup {
-        let all = self.document.capabilities
-        func rows(_ name: Capability, _ records: [CapabilityRecord<some Codable & Sendable>]?) -> [Markup] {
-            (records ?? []).map { record in
-                """
-                <tr><td>\(ReportTables.spaced(name.rawValue))</td><td>\(record.parts.joined(separator: ", "))</td>\
-                <td>\(ReportPage.badge(record.decision))</td>\
-                <td>\(DecisionLabel.sentence(record.decision.details.label))</td></tr>
+        let rows = self.document.capabilities.outcomes.map { outcome -> Markup in
+            """
+            <tr><td>\(ReportTables.spaced(outcome.capability.rawValue))</td><td>\(outcome.parts.joined(separator: ", "))</td>\
+            <td>\(ReportPage.badge(outcome.decision))</td>\
+            <td>\(DecisionLabel.sentence(outcome.decision.details.label))</td></tr>
 
-                """
-            }
+            """
         }
-        return ReportPage.table(
-            ["capability", "parts", "decision", "meaning"],
-            rows(.usability, all.usability) + rows(.imageChecks, all.imageChecks) + rows(.extraction, all.extraction)
-                + rows(.dataChecks, all.dataChecks) + rows(.similarity, all.similarity)
-                + rows(.liveness, all.liveness) + rows(.authentication, all.authentication)
-                + rows(.enrollment, all.enrollment))
+        return ReportPage.table(["capability", "parts", "decision", "meaning"], rows)
     }
 
     private var dataChecks: [Markup] {

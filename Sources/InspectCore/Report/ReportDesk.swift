@@ -54,19 +54,13 @@ extension InspectionReport {
     /// All that speaks against the job, one sentence each.
     var findings: Markup {
         let all = self.document.capabilities
-        func rows(_ name: Capability, _ records: [CapabilityRecord<some Codable & Sendable>]?) -> [Markup] {
-            (records ?? []).filter { $0.decision.type != .passed && $0.decision.type != .notExecuted }.map { record in
-                """
-                <li>\(ReportPage.badge(record.decision)), \(ReportTables.spaced(name.rawValue)) of \
-                \(record.parts.joined(separator: ", ")): \(DecisionLabel.sentence(record.decision.details.label))</li>
+        var list = all.objections.map { outcome -> Markup in
+            """
+            <li>\(ReportPage.badge(outcome.decision)), \(ReportTables.spaced(outcome.capability.rawValue)) of \
+            \(outcome.parts.joined(separator: ", ")): \(DecisionLabel.sentence(outcome.decision.details.label))</li>
 
-                """
-            }
+            """
         }
-        var list =
-            rows(.usability, all.usability) + rows(.imageChecks, all.imageChecks) + rows(.extraction, all.extraction)
-            + rows(.dataChecks, all.dataChecks) + rows(.similarity, all.similarity) + rows(.liveness, all.liveness)
-            + rows(.authentication, all.authentication) + rows(.enrollment, all.enrollment)
         list += (all.dataChecks ?? []).flatMap { $0.data?.checks ?? [] }.filter { $0.outcome == .fail }.map {
             "<li>Data check \(ReportTables.spaced($0.name)): \($0.reason ?? "failed")</li>\n"
         }

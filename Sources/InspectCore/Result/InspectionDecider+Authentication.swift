@@ -50,10 +50,8 @@ extension InspectionDecider {
     }
 
     func authentication(isOpen: Bool) -> (CapabilityRecord<AuthenticationData>, CapabilityDecision) {
-        let parts = [PartKind.face.rawValue]
         guard isOpen, !self.lacksProofOfLife, let selfie = self.selfie, let enrolled = self.facts.enrolled else {
-            let decision = CapabilityDecision.preconditionNotFulfilled
-            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: nil), decision)
+            return self.record([.face], .preconditionNotFulfilled)
         }
         let threshold = self.facts.request.threshold ?? SimilarityScale.defaultThreshold
         let outcome = AuthenticationRules.authenticate(
@@ -63,7 +61,7 @@ extension InspectionDecider {
             distance: outcome.match?.distance, threshold: threshold, fmrAtThreshold: outcome.match?.fmrAtThreshold,
             engine: outcome.match?.engine, templates: outcome.compared, generation: enrolled.generation,
             reason: outcome.obstacle?.rawValue)
-        return (CapabilityRecord(parts: parts, decision: Decision(outcome.decision), data: data), outcome.decision)
+        return self.record([.face], outcome.decision, data)
     }
 
     func enrollment(isOpen: Bool) -> (CapabilityRecord<EnrollmentData>, CapabilityDecision) {
@@ -80,17 +78,14 @@ extension InspectionDecider {
             obstacles = [DecisionLabel.livenessUndetermined.rawValue]
         }
         guard isOpen, obstacles.isEmpty, let embedding = faces.first?.embedding else {
-            let decision = CapabilityDecision(type: .rejected, label: .notEnrolled)
-            let data = EnrollmentData(mode: mode, reasons: obstacles)
-            return (
-                CapabilityRecord(parts: [PartKind.face.rawValue], decision: Decision(decision), data: data), decision
-            )
+            return self.record(
+                [.face], CapabilityDecision(type: .rejected, label: .notEnrolled),
+                EnrollmentData(mode: mode, reasons: obstacles))
         }
-        let decision = CapabilityDecision(type: .passed, label: .enrolled)
-        let data = EnrollmentData(
-            engine: embedding.engine, modelSHA256: embedding.modelSHA256, featureLength: embedding.hex.count,
-            mode: mode,
-            reasons: [])
-        return (CapabilityRecord(parts: [PartKind.face.rawValue], decision: Decision(decision), data: data), decision)
+        return self.record(
+            [.face], CapabilityDecision(type: .passed, label: .enrolled),
+            EnrollmentData(
+                engine: embedding.engine, modelSHA256: embedding.modelSHA256, featureLength: embedding.hex.count,
+                mode: mode, reasons: []))
     }
 }

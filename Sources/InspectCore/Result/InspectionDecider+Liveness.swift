@@ -85,9 +85,9 @@ extension InspectionDecider {
         return DocumentAsSelfie(selfie, portraits: portraits.compactMap { $0 })
     }
 
-    private func record(
-        _ parts: [PartKind], _ decision: CapabilityDecision, _ data: LivenessData?
-    ) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
+    func record<Payload>(
+        _ parts: [PartKind], _ decision: CapabilityDecision, _ data: Payload? = nil
+    ) -> (CapabilityRecord<Payload>, CapabilityDecision) {
         (CapabilityRecord(parts: parts.map(\.rawValue), decision: Decision(decision), data: data), decision)
     }
 }

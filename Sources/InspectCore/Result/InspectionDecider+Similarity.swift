@@ -32,10 +32,9 @@ extension InspectionDecider {
     private func compare(
         _ first: PartKind, _ portrait: [FaceFacts]?, with second: PartKind, _ other: [FaceFacts]?, isOpen: Bool
     ) -> (CapabilityRecord<SimilarityData>, CapabilityDecision) {
-        let parts = [first.rawValue, second.rawValue]
+        let parts = [first, second]
         guard isOpen, other != nil || second == .dg2 else {
-            let decision = CapabilityDecision.preconditionNotFulfilled
-            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: nil), decision)
+            return self.record(parts, .preconditionNotFulfilled)
         }
         let threshold = self.facts.request.threshold ?? SimilarityScale.portraitThreshold
         do {
@@ -47,13 +46,12 @@ extension InspectionDecider {
                 distance: outcome.match?.distance, threshold: threshold,
                 fmrAtThreshold: outcome.match?.fmrAtThreshold, engine: outcome.match?.engine,
                 reason: outcome.obstacle?.rawValue)
-            return (CapabilityRecord(parts: parts, decision: Decision(outcome.decision), data: data), outcome.decision)
+            return self.record(parts, outcome.decision, data)
         } catch {
-            let decision = CapabilityDecision.technicalError
             let data = SimilarityData(
                 outcome: "NOT_POSSIBLE", similarity: nil, distance: nil, threshold: threshold, fmrAtThreshold: nil,
                 engine: nil, reason: error.code.rawValue)
-            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: data), decision)
+            return self.record(parts, .technicalError, data)
         }
     }
 }

@@ -43,8 +43,7 @@ package enum ResultEnvelope {
 
     /// JSON with sorted keys on one line.
     package static func json(_ value: some Encodable) -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let encoder = JSONEncoder.ordered
         // Facts hold no NaN or infinity by construction. If one occurs nevertheless, it is written as a word rather than
         // dropped.
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
@@ -53,5 +52,14 @@ package enum ResultEnvelope {
             return Data(#"{"error":{"code":"INTERNAL_ERROR"}}"#.utf8)
         }
         return data
+    }
+}
+
+extension JSONEncoder {
+    /// A new one for JSON with sorted keys on one line.
+    package static var ordered: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
     }
 }

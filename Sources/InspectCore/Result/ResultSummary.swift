@@ -65,8 +65,12 @@ extension Capabilities {
             + outcomes(.authentication, self.authentication) + outcomes(.enrollment, self.enrollment)
     }
 
-    fileprivate var labels: [ResultSummary.Label] {
+    /// Those that speak against the job.
+    var objections: [(capability: Capability, parts: [String], decision: Decision)] {
         self.outcomes.filter { [.warning, .rejected].contains($0.decision.type) }
-            .map { ResultSummary.Label(capability: $0.capability, label: $0.decision.details.label) }
+    }
+
+    fileprivate var labels: [ResultSummary.Label] {
+        self.objections.map { ResultSummary.Label(capability: $0.capability, label: $0.decision.details.label) }
     }
 }

@@ -26,18 +26,13 @@ extension Command {
                 "oidc-name", "CLAIM",
                 "claim that names a person in the record from the first sign-in on [preferred_username]"),
             .value("oidc-scopes", "SCOPES", "what is asked for [openid profile]"),
-            .value(
-                "certificate", "FILE", "PEM certificate chain, which enables TLS; without it a proxy must terminate TLS"
-            ),
-            .value("key", "FILE", "PEM private key of the certificate"),
+            .certificate, .key,
             .value(
                 "database-connections", "N", "connections to the database, besides five for actions on selections [4]"),
             .value("analyzer-slots", "N", "analyzers that open images; 0: images are not shown [2]"),
             .value("analyzer", "FILE", "executable that opens images; by default this program [INSPECTD_ANALYZER]"),
             .value("stop-after", "SECONDS", "on SIGTERM, clients still sending are cut off after this time [20]"),
-            .value(
-                "health", "[ADDRESS:]PORT",
-                "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
+            .health,
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.objectStoreOptions
             + Configuration.logOptions,
         excluded: [
@@ -75,14 +70,7 @@ private struct ConsoleProcess {
         self.objectStore = try configuration.objectStoreAddress()
         self.address = try ListenAddress(arguments["listen"] ?? "8090", option: "listen")
         self.healthAddress = try configuration.healthAddress()
-        guard (arguments["certificate"] == nil) == (arguments["key"] == nil) else {
-            throw UsageError("--certificate and --key must be given together")
-        }
-        self.identity = try arguments["certificate"].map { path in
-            HTTPServer.Identity(
-                certificate: try InputFile.read(path, of: "--certificate", isSetting: true),
-                key: try InputFile.read(arguments["key"] ?? "", of: "--key", isSetting: true))
-        }
+        self.identity = try arguments.identity()
         if arguments.has("local") {
             guard ["127.0.0.1", "::1"].contains(self.address.host) else {
                 throw UsageError("--local listens on loopback only, not on \(self.address.host)")
@@ -140,14 +128,8 @@ private struct ConsoleProcess {
         let log = self.log
         let metrics = ConsoleMetrics()
         let health = ConsoleHealth(metrics)
-        let healthServer = try self.healthAddress.map { address in
-            try HealthServer(address) { path in health.answer(path) }
-        }
+        let healthServer = try HealthServer.open(at: self.healthAddress, log) { health.answer($0) }
         defer { healthServer?.stop() }
-        if let healthServer, let address = self.healthAddress {
-            log.info(
-                "health port open", ["address": .string(address.host), "port": .integer(Int64(healthServer.port))])
-        }
         let stop = StopOnce()
         let signals = StopSignals { stop.request() }
         defer { signals.cancel() }
@@ -163,7 +145,7 @@ private struct ConsoleProcess {
             objects: try self.configuration.openObjectStore(self.objectStore, keys), connections: self.connections
         ) {
             metrics.take($0)
-            Events.log($0, to: log)
+            Events.log($0, on: "console", to: log)
         }
         let gate = ConsoleGate()
         let server = try HTTPServer(self.address, identity: self.identity) { await gate.admit($0) }
@@ -177,9 +159,9 @@ private struct ConsoleProcess {
                 metrics.take($0)
                 Events.log($0, to: log)
             },
-            fault: {
-                metrics.take($0)
-                Events.log($0, to: log)
+            providerFailed: {
+                metrics.takeProviderFault()
+                log.warning("sign-in failed", ["reason": .string($0)])
             })
         gate.open(service)
         health.begin(store, service, server)

@@ -225,6 +225,6 @@ extension Command {
     }
 
     private static func read(_ path: String, of option: String) throws -> Data {
-        try InputFile.read(path == "-" ? "/dev/stdin" : path, of: option, limit: 1 << 16, isSetting: true)
+        try InputFile.readOrInput(path, of: option, limit: 1 << 16, isSetting: true)
     }
 }

@@ -19,14 +19,13 @@ extension Command {
             guard let partner = arguments["partner"], let face = arguments["face-id"],
                 ["list", "delete"].contains(arguments.operands.first), arguments.operands.count == 1
             else { throw UsageError("'face' needs list or delete, --partner and --face-id") }
-            let client = JobClient(
-                databaseURL: configuration.databaseURL, keys: try await configuration.checkedKeyStore())
-            if arguments.operands == ["delete"] {
-                Output.line(try await client.deleteFace(face, of: partner))
-            } else {
-                Output.line(try await client.templates(of: face, partner: partner, purpose: arguments["purpose"]))
+            try await configuration.withClient { client, _ in
+                if arguments.operands == ["delete"] {
+                    Output.line(try await client.deleteFace(face, of: partner))
+                } else {
+                    Output.line(try await client.templates(of: face, partner: partner, purpose: arguments["purpose"]))
+                }
             }
-            await client.close()
         }
     )
 }

@@ -12,10 +12,7 @@ extension Command {
         synopsis: "[--listen [ADDRESS:]PORT] [--certificate FILE --key FILE] [--health [ADDRESS:]PORT]",
         options: [
             .value("listen", "[ADDRESS:]PORT", "address for partners, on loopback by default [8080]"),
-            .value(
-                "certificate", "FILE", "PEM certificate chain, which enables TLS; without it a proxy must terminate TLS"
-            ),
-            .value("key", "FILE", "PEM private key of the certificate"),
+            .certificate, .key,
             .list("trusted-proxy", "RANGE", "address or range whose X-Forwarded-For counts; may be repeated"),
             .flag(
                 "proxy-protocol", "only trusted proxies may connect, with the PROXY protocol, version 1 or 2"),
@@ -35,9 +32,7 @@ extension Command {
                 "address-rate", "N", "requests a second of one address without a credential known to be valid [200]"),
             .value(
                 "stop-after", "SECONDS", "on SIGTERM, clients still sending are cut off after this time [20]"),
-            .value(
-                "health", "[ADDRESS:]PORT",
-                "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
+            .health,
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.objectStoreOptions
             + Configuration.logOptions,
         body: { arguments in
@@ -68,14 +63,7 @@ private struct GatewayProcess {
         self.objectStore = try configuration.objectStoreAddress()
         self.address = try ListenAddress(arguments["listen"] ?? "8080", option: "listen")
         self.healthAddress = try configuration.healthAddress()
-        guard (arguments["certificate"] == nil) == (arguments["key"] == nil) else {
-            throw UsageError("--certificate and --key must be given together")
-        }
-        self.identity = try arguments["certificate"].map { path in
-            HTTPServer.Identity(
-                certificate: try InputFile.read(path, of: "--certificate", isSetting: true),
-                key: try InputFile.read(arguments["key"] ?? "", of: "--key", isSetting: true))
-        }
+        self.identity = try arguments.identity()
         guard let proxies = TrustedProxies(arguments.all("trusted-proxy")) else {
             let invalid = arguments.all("trusted-proxy").first { TrustedProxies([$0]) == nil } ?? ""
             throw UsageError("--trusted-proxy takes a numeric address or a range such as 10.0.0.0/8, not \(invalid)")
@@ -113,7 +101,7 @@ private struct GatewayProcess {
             databaseURL: configuration.databaseURL, isKnown: false,
             connections: try arguments.integer("database-connections", in: 1...64) ?? 4,
             listenURL: arguments["listen-url"] ?? configuration.databaseURL
-        ) { Events.log($0, to: log) }
+        ) { Events.log($0, on: "gateway", to: log) }
     }
 
     func run() async throws {
@@ -129,12 +117,8 @@ private struct GatewayProcess {
             proxyHeader: self.proxyHeader
         ) { await service.admit($0) }
         let health = GatewayHealth(service, server, self.store, metrics)
-        let healthServer = try self.healthAddress.map { try HealthServer($0) { health.answer($0) } }
+        let healthServer = try HealthServer.open(at: self.healthAddress, log) { health.answer($0) }
         defer { healthServer?.stop() }
-        if let healthServer, let address = self.healthAddress {
-            log.info(
-                "health port open", ["address": .string(address.host), "port": .integer(Int64(healthServer.port))])
-        }
         let stop = StopOnce()
         let signals = StopSignals { stop.request() }
         defer { signals.cancel() }

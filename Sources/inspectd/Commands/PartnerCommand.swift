@@ -46,11 +46,7 @@ extension Command {
             guard arguments["confirm"] == partner else {
                 throw UsageError("an erased partner cannot be restored: --confirm must repeat the name")
             }
-            let keys = try await configuration.checkedKeyStore()
-            let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
-            let outcome = try await Self.erase(partner, client, keys, configuration)
-            await client.close()
-            await keys?.close()
+            let outcome = try await configuration.withClient { try await Self.erase(partner, $0, $1, configuration) }
             Output.line(ResultEnvelope.json(outcome))
             if outcome.kept > 0 || outcome.openTransactions != nil { throw Failure() }
         }
@@ -65,7 +61,7 @@ extension Command {
         }
         let key = try arguments["jwk"].map {
             try PartnerKey(
-                jwk: try InputFile.read($0 == "-" ? "/dev/stdin" : $0, of: "--jwk", limit: 1 << 14, isSetting: true))
+                jwk: try InputFile.readOrInput($0, of: "--jwk", limit: 1 << 14, isSetting: true))
         }
         let client = JobClient(databaseURL: configuration.databaseURL)
         let stored = try await client.setKey(ofPartner: partner, to: key?.jwk)

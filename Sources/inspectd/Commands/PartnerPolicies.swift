@@ -47,13 +47,13 @@ extension Command {
                     of: partner, region: region, mayChoose: arguments.has("may-choose"))
             case "decisions":
                 guard let path = arguments["policy"] else { throw UsageError("'partner decisions' needs --policy") }
-                let policy = try Self.object(path, of: "--policy")
+                let policy = try InputFile.readOrInput(path, of: "--policy")
                 outcome = "version \(try await client.setDecisionPolicy(policy, of: partner))"
             case "vendor":
                 guard (arguments["server"] == nil) == arguments.has("remove") else {
                     throw UsageError("'partner vendor' needs --server or --remove")
                 }
-                let server = try arguments["server"].map { try Self.object($0, of: "--server") }
+                let server = try arguments["server"].map { try InputFile.readOrInput($0, of: "--server") }
                 outcome = try await client.setVendor(server, of: partner)
             case "capture":
                 outcome = try await client.setReturnHosts(arguments.all("host"), of: partner)
@@ -63,9 +63,5 @@ extension Command {
         }
         await client.close()
         Output.line(outcome)
-    }
-
-    private static func object(_ path: String, of option: String) throws -> Data {
-        path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: option)
     }
 }

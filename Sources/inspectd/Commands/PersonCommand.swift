@@ -31,15 +31,13 @@ extension Command {
             guard let reference = arguments["reference"], ["erase", "withdraw", "export"].contains(word) else {
                 throw UsageError("'person erase', 'person withdraw' and 'person export' need --reference")
             }
-            let keys = try await configuration.checkedKeyStore()
-            let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
-            if word != "export" {
-                try await Self.erase(reference, partner, client, keys, stopping: word == "withdraw")
-            } else {
-                try await Self.export(reference, partner, arguments["purpose"], client, keys)
+            try await configuration.withClient { client, keys in
+                if word != "export" {
+                    try await Self.erase(reference, partner, client, keys, stopping: word == "withdraw")
+                } else {
+                    try await Self.export(reference, partner, arguments["purpose"], client, keys)
+                }
             }
-            await client.close()
-            await keys?.close()
         }
     )
 
@@ -47,14 +45,10 @@ extension Command {
         guard let job = arguments["job"], let path = arguments["consent"] else {
             throw UsageError("'person consent' needs --job and --consent")
         }
-        let consent =
-            path == "-"
-            ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: "--consent")
-        let keys = try await configuration.checkedKeyStore()
-        let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
-        let holds = try await client.holds(consent, of: job, partner: partner)
-        await client.close()
-        await keys?.close()
+        let consent = try InputFile.readOrInput(path, of: "--consent")
+        let holds = try await configuration.withClient { client, _ in
+            try await client.holds(consent, of: job, partner: partner)
+        }
         Output.line(ResultEnvelope.json(["holds": holds]))
         if !holds { throw Failure() }
     }

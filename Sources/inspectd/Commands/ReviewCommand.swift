@@ -24,24 +24,19 @@ extension Command {
             }
             let configuration = try Configuration(arguments)
             let note = try arguments["note"].map { path in
-                let bytes =
-                    path == "-"
-                    ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: "--note")
-                return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+                String(decoding: try InputFile.readOrInput(path, of: "--note"), as: UTF8.self)
+                    .trimmingCharacters(in: .whitespacesAndNewlines)
             }
-            let keys = try await configuration.checkedKeyStore()
-            let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
-            if let decision {
-                Output.line(try await client.decide(id, as: decision, label: arguments["label"], note: note))
-            } else {
+            try await configuration.withClient { client, _ in
+                if let decision {
+                    return Output.line(try await client.decide(id, as: decision, label: arguments["label"], note: note))
+                }
                 let review = try await client.review(of: id, purpose: arguments["purpose"] ?? "review")
                 // Joined as text, so that every number stays as it was stored.
                 Output.line(
                     Data("{\"decided\":".utf8) + review.document + Data(",\"notes\":".utf8)
                         + ResultEnvelope.json(review.notes) + Data("}".utf8))
             }
-            await client.close()
-            await keys?.close()
         }
     )
 }

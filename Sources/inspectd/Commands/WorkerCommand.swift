@@ -43,9 +43,7 @@ extension Command {
                 "fetch-deadline", "SECONDS",
                 "time for all parts of one job, by URL and from the object store; also for its key, at most 60 [60]"
             ),
-            .value(
-                "health", "[ADDRESS:]PORT",
-                "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
+            .health,
             .list(
                 "decryption-key", "FILE",
                 "PEM RSA key for encrypted parts; its file's name is the key id; may be repeated [INSPECTD_DECRYPTION_KEYS]"
@@ -197,11 +195,8 @@ private struct WorkerService {
         if self.shadow != nil { metrics.expectShadow() }
         let health = HealthService(metrics, roles: self.roles)
         // Opened before anything is waited for, so that /readyz tells why the worker is not ready yet.
-        let server = try self.healthAddress.map { try health.serve(at: $0) }
+        let server = try HealthServer.open(at: self.healthAddress, log) { health.answer($0) }
         defer { server?.stop() }
-        if let server, let address = self.healthAddress {
-            log.info("health port open", ["address": .string(address.host), "port": .integer(Int64(server.port))])
-        }
         let watching = server.map { _ in Task { await self.watchQueue(metrics.queue) } }
         defer { watching?.cancel() }
         // Opens and seals jobs and secrets; `nil`: nothing is sealed.

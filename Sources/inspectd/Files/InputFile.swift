@@ -27,6 +27,14 @@ enum InputFile {
         return bytes
     }
 
+    /// The same; `-` is standard input.
+    static func readOrInput(
+        _ path: String, of option: String, limit: Int = .max, isSetting: Bool = false
+    ) throws(Failure) -> Data {
+        guard path == "-" else { return try self.read(path, of: option, limit: limit, isSetting: isSetting) }
+        return (try? FileHandle.standardInput.read(upToCount: limit)) ?? Data()
+    }
+
     /// Checks before anything starts that a file or folder of the operator's settings is readable.
     static func check(_ path: String, of option: String) throws(Failure) {
         guard access(path, R_OK) != 0 else { return }

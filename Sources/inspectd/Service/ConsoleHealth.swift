@@ -34,8 +34,10 @@ final class ConsoleHealth: Sendable {
             }
         switch path {
         // Without its database, a console still answers with 503, so a restart would not help.
-        case "/healthz": return Self.json(200, "alive", nil)
-        case "/readyz": return Self.json(reason == nil ? 200 : 503, reason == nil ? "ready" : "unready", reason)
+        case "/healthz": return ProbeReport.answer(good: "alive")
+        case "/readyz":
+            return ProbeReport.answer(
+                reason.map { [.init(check: "console", reason: $0)] } ?? [], good: "ready", bad: "unready")
         case "/metrics":
             var parts: (ConsoleService, HTTPServer)?
             if case .open(_, let service, let server) = state { parts = (service, server) }
@@ -44,17 +46,6 @@ final class ConsoleHealth: Sendable {
                 body: self.metrics.text(parts?.0, parts?.1, isReady: reason == nil))
         default: return nil
         }
-    }
-
-    private static func json(_ status: UInt32, _ word: String, _ reason: String?) -> HealthAnswer {
-        struct Report: Encodable {
-            var status: String
-            var reasons: [[String: String]]?
-        }
-        let report = Report(status: word, reasons: reason.map { [["check": "console", "reason": $0]] })
-        return HealthAnswer(
-            status: status, contentType: "application/json",
-            body: String(decoding: ResultEnvelope.json(report), as: UTF8.self) + "\n")
     }
 }
 
@@ -67,24 +58,5 @@ final class ConsoleGate: Sendable {
     func admit(_ request: HTTPRequest) async -> HTTPAdmission {
         guard let service = self.service.withLock({ $0 }) else { return .refuse(.problem(.databaseUnavailable)) }
         return await service.admit(request)
-    }
-}
-
-extension Events {
-    static func log(_ access: ConsoleAccess, to log: Log) {
-        var fields: [String: Log.Value] = [
-            "route": .string(access.route), "status": .integer(Int64(access.status)),
-            "seconds": .double(access.duration / .seconds(1)),
-        ]
-        fields["code"] = access.code.map { .string($0) }
-        log.info("request answered", fields)
-    }
-
-    static func log(_ fault: ConsoleFault, to log: Log) {
-        switch fault {
-        case .databaseUnavailable: log.warning("database unavailable", ["connection": "console"])
-        case .failed(let code): log.error("request failed", ["error": .string(code)])
-        case .provider(let reason): log.warning("sign-in failed", ["reason": .string(reason)])
-        }
     }
 }

@@ -1,6 +1,7 @@
 import Console
 import HTTPServer
 import InspectCore
+import Postgres
 
 /// A console's metrics. Labels hold routes, statuses and codes; never a person, a job or a partner.
 struct ConsoleMetrics: Sendable {
@@ -30,19 +31,20 @@ struct ConsoleMetrics: Sendable {
         self.waiting = registry.gauge("inspectd_console_open_pages", "Open pages that wait for a change.")
     }
 
-    func take(_ access: ConsoleAccess) {
+    func take(_ access: HTTPAccess) {
         self.requests.add(1, access.route, "\(access.status)")
         if let code = access.code { self.refusals.add(1, code) }
         self.duration.observe(access.duration / .seconds(1), access.route)
     }
 
-    func take(_ fault: ConsoleFault) {
+    func take(_ fault: StatementFault) {
         switch fault {
         case .databaseUnavailable: self.faults.add(1, "database")
         case .failed: self.faults.add(1, "internal")
-        case .provider: self.faults.add(1, "provider")
         }
     }
+
+    func takeProviderFault() { self.faults.add(1, "provider") }
 
     func text(_ service: ConsoleService?, _ server: HTTPServer?, isReady: Bool) -> String {
         self.process.update(nil, isReady: isReady)

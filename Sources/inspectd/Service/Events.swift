@@ -5,12 +5,13 @@ import InspectCore
 import Inspection
 import JobQueue
 import ObjectStore
+import Postgres
 
 /// Events of the program's parts as log lines.
 enum Events {
-    static func log(_ fault: GatewayFault, to log: Log) {
+    static func log(_ fault: StatementFault, on connection: String, to log: Log) {
         switch fault {
-        case .databaseUnavailable: log.warning("database unavailable", ["connection": "gateway"])
+        case .databaseUnavailable: log.warning("database unavailable", ["connection": .string(connection)])
         case .failed(let code): log.error("request failed", ["error": .string(code)])
         }
     }

@@ -32,7 +32,7 @@ struct GatewayMetrics: Sendable {
             "inspectd_gateway_held_bytes", "Memory for request bodies and unread answers.")
     }
 
-    func take(_ access: GatewayAccess) {
+    func take(_ access: HTTPAccess) {
         self.requests.add(1, access.route, "\(access.status)")
         if let code = access.code { self.refusals.add(1, code) }
         self.duration.observe(access.duration / .seconds(1), access.route)
@@ -66,19 +66,17 @@ final class GatewayHealth: Sendable {
     func stopping() { self.isStopping.withLock { $0 = true } }
 
     func answer(_ path: String) -> HealthAnswer? {
-        var reasons: [[String: String]] = []
-        if self.isStopping.withLock({ $0 }) { reasons.append(["check": "gateway", "reason": "is stopping"]) }
+        var reasons: [ProbeReport.Reason] = []
+        if self.isStopping.withLock({ $0 }) { reasons.append(.init(check: "gateway", reason: "is stopping")) }
         switch self.store.obstacle {
         case nil: break
-        case .databaseUnavailable?:
-            reasons.append(["check": "database", "reason": "the database does not answer"])
-        case let code?: reasons.append(["check": "keys", "reason": code.row.message])
+        case .databaseUnavailable?: reasons.append(.init(check: "database", reason: "the database does not answer"))
+        case let code?: reasons.append(.init(check: "keys", reason: code.row.message))
         }
         switch path {
         // Without its database, a gateway still answers with 503, so a restart would not help.
-        case "/healthz": return Self.json(200, "alive", [])
-        case "/readyz":
-            return Self.json(reasons.isEmpty ? 200 : 503, reasons.isEmpty ? "ready" : "unready", reasons)
+        case "/healthz": return ProbeReport.answer(good: "alive")
+        case "/readyz": return ProbeReport.answer(reasons, good: "ready", bad: "unready")
         case "/metrics":
             return HealthAnswer(
                 contentType: MetricRegistry.contentType,
@@ -86,22 +84,11 @@ final class GatewayHealth: Sendable {
         default: return nil
         }
     }
-
-    private static func json(_ status: UInt32, _ word: String, _ reasons: [[String: String]]) -> HealthAnswer {
-        struct Report: Encodable {
-            var status: String
-            var reasons: [[String: String]]?
-        }
-        let report = Report(status: word, reasons: reasons.isEmpty ? nil : reasons)
-        return HealthAnswer(
-            status: status, contentType: "application/json",
-            body: String(decoding: ResultEnvelope.json(report), as: UTF8.self) + "\n")
-    }
 }
 
 extension Events {
-    /// Every access is recorded in `insp.v_access` with its result; this line adds the request.
-    static func log(_ access: GatewayAccess, to log: Log) {
+    /// A gateway's accesses are recorded in `insp.v_access` with their results; this line adds the request.
+    static func log(_ access: HTTPAccess, to log: Log) {
         var fields: [String: Log.Value] = [
             "route": .string(access.route), "status": .integer(Int64(access.status)),
             "seconds": .double(access.duration / .seconds(1)),

@@ -29,24 +29,9 @@ final class HealthService: Sendable {
         var isStopping = false
     }
 
-    /// One fault.
-    private struct Reason: Encodable {
-        var check: String
-        var reason: String
-    }
-
-    private struct Report: Encodable {
-        var status: String
-        var reasons: [Reason]?
-    }
-
     init(_ metrics: WorkerMetrics, roles: Command.Roles) {
         self.metrics = metrics
         self.roles = roles
-    }
-
-    func serve(at address: ListenAddress) throws -> HealthServer {
-        try HealthServer(address) { path in self.answer(path) }
     }
 
     func attach(_ worker: JobWorker) { self.state.withLock { $0.worker = worker } }
@@ -65,10 +50,10 @@ final class HealthService: Sendable {
         }
     }
 
-    private func answer(_ path: String) -> HealthAnswer? {
+    func answer(_ path: String) -> HealthAnswer? {
         switch path {
-        case "/healthz": Self.json(self.faults(), good: "alive", bad: "stuck")
-        case "/readyz": Self.json(self.obstacles(), good: "ready", bad: "unready")
+        case "/healthz": ProbeReport.answer(self.faults(), good: "alive", bad: "stuck")
+        case "/readyz": ProbeReport.answer(self.obstacles(), good: "ready", bad: "unready")
         case "/metrics":
             HealthAnswer(
                 contentType: MetricRegistry.contentType,
@@ -78,15 +63,8 @@ final class HealthService: Sendable {
         }
     }
 
-    private static func json(_ reasons: [Reason], good: String, bad: String) -> HealthAnswer {
-        let report = reasons.isEmpty ? Report(status: good) : Report(status: bad, reasons: reasons)
-        return HealthAnswer(
-            status: reasons.isEmpty ? 200 : 503, contentType: "application/json",
-            body: String(decoding: ResultEnvelope.json(report), as: UTF8.self) + "\n")
-    }
-
     /// Why the process must be restarted. An unavailable database is no reason.
-    private func faults() -> [Reason] {
+    private func faults() -> [ProbeReport.Reason] {
         var ages: [(String, Duration?)] = []
         let (worker, dispatcher) = self.state.withLock { ($0.worker, $0.dispatcher) }
         if let worker { ages.append(("queue", worker.vitals.pumpAge)) }
@@ -95,16 +73,16 @@ final class HealthService: Sendable {
         guard !self.state.withLock({ $0.isStopping }) else { return [] }
         return ages.compactMap { check, age in
             guard let age, age > Self.loopPatience else { return nil }
-            return Reason(check: check, reason: "the loop has not moved for \(Int(age.seconds)) s")
+            return ProbeReport.Reason(check: check, reason: "the loop has not moved for \(Int(age.seconds)) s")
         }
     }
 
     /// Why the process can take no jobs.
-    private func obstacles() -> [Reason] {
+    private func obstacles() -> [ProbeReport.Reason] {
         let state = self.state.withLock { $0 }
         let (worker, hasAnalyzers, isStopping) = (state.worker, state.hasAnalyzers, state.isStopping)
-        var reasons: [Reason] = []
-        func add(_ check: String, _ reason: String) { reasons.append(Reason(check: check, reason: reason)) }
+        var reasons: [ProbeReport.Reason] = []
+        func add(_ check: String, _ reason: String) { reasons.append(.init(check: check, reason: reason)) }
         guard let dispatcher = state.dispatcher else {
             let code = state.awaited
             let isDatabase = code == nil || code == .databaseUnavailable

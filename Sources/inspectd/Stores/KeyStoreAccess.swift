@@ -1,6 +1,7 @@
 import Custody
 import Foundation
 import InspectCore
+import JobQueue
 import Postgres
 
 extension Configuration {
@@ -60,6 +61,18 @@ extension Configuration {
             }
             try await Task.sleep(for: .seconds(1))
         }
+    }
+
+    /// For a command's calls, which both connections outlive.
+    func withClient<Outcome>(
+        _ body: (_ client: JobClient, _ keys: KeyStore?) async throws -> Outcome
+    ) async throws -> Outcome {
+        let keys = try await self.checkedKeyStore()
+        let client = JobClient(databaseURL: self.databaseURL, keys: keys)
+        let outcome = try await body(client, keys)
+        await client.close()
+        await keys?.close()
+        return outcome
     }
 
     private func notedCustody() async throws -> CustodyState? {

@@ -42,7 +42,8 @@ import Testing
             try writer.close()
         }
         try await withPool(slots: 1, configure: { ($0.executable, $0.arguments) = (script.path, []) }) { pool, _ in
-            #expect(try await pool.perform("echo", "whole") == "whole")
+            let reply = try await pool.perform("echo", "whole")
+            #expect(reply == "whole")
         }
         try await written.value
     }

@@ -133,7 +133,7 @@ import Testing
 
     /// What a call does for another partner that uses the first one's names; `nil`: the name is its own, or there is none.
     private static func foreign(_ route: GatewayRoute) -> Outcome? {
-        switch (route.names.first, route.method) {
+        switch (route.pattern.names.first, route.method) {
         // Who has a link is whoever it was sent to; pages are the same for everyone.
         case (nil, _), ("faceId", "POST"), ("token", _), ("asset", _): nil
         case ("id", _): .refused(.jobUnknown)

@@ -3057,7 +3057,7 @@ CREATE FUNCTION insp.record_checkpoints(p_after bigint DEFAULT 0, p_limit intege
     AS ...
 
 CREATE FUNCTION insp.record_each(p_action text, p_subjects text[], p_details jsonb[]) RETURNS void
-    LANGUAGE sql
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -4985,7 +4985,7 @@ CREATE VIEW insp.v_access AS
             w.detail,
             NULLIF((w.subject)::uuid, '00000000-0000-0000-0000-000000000000'::uuid) AS "nullif"
            FROM insp.record w
-          WHERE ((w.chain = 'access'::text) AND (w.seq IS NULL))) r
+          WHERE (((w.chain || ''::text) = 'access'::text) AND (w.seq IS NULL))) r
      LEFT JOIN insp.credential c ON (((c.key_id = r.actor) AND (r.detail ? 'scope'::text))))
      LEFT JOIN insp.partner p ON ((p.id = c.partner_id)))
   WHERE ((NOT (r.detail ? 'scope'::text)) OR (c.id IS NOT NULL));
@@ -5800,7 +5800,7 @@ ALTER TABLE ONLY insp.job_key
 ALTER TABLE ONLY insp.job
     ADD CONSTRAINT job_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.job_reference
-    ADD CONSTRAINT job_reference_pkey PRIMARY KEY (partner_id, kind, index, job_id);
+    ADD CONSTRAINT job_reference_pkey PRIMARY KEY (index, kind, partner_id, job_id);
 ALTER TABLE ONLY insp.key_gone
     ADD CONSTRAINT key_gone_pkey PRIMARY KEY (key_id, partner_id);
 ALTER TABLE ONLY insp.label
@@ -5943,6 +5943,7 @@ CREATE INDEX delayed_queue ON insp.delayed USING btree (queue, run_at, job_id);
 CREATE INDEX endpoint_authorization_used ON insp.endpoint_authorization USING btree (authorization_id);
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) WHERE is_default;
 CREATE INDEX endpoint_disabled ON insp.endpoint USING btree (id) WHERE (NOT enabled);
+CREATE INDEX endpoint_inlined ON insp.endpoint USING btree (id) WHERE inline_result;
 CREATE INDEX endpoint_progress ON insp.endpoint USING btree (id) WHERE (events && ARRAY['job.status'::text, 'job.review_needed'::text]);
 CREATE INDEX endpoint_pulled ON insp.endpoint USING btree (partner_id) WHERE (url = 'pull:'::text);
 CREATE INDEX endpoint_special ON insp.endpoint USING btree (id) WHERE ((ordering IS NOT NULL) OR (url = 'pull:'::text) OR (NOT (events @> ARRAY['job.finished'::text])));
@@ -5986,7 +5987,7 @@ CREATE UNIQUE INDEX record_place ON insp.record USING btree (chain, seq) WHERE (
 CREATE UNIQUE INDEX record_session_end ON insp.record USING btree (subject, ((detail ->> 'fence'::text)), COALESCE((detail ->> 'blob'::text), '0'::text)) WHERE (action = 'session_end'::text);
 CREATE INDEX record_subject ON insp.record USING btree (subject) WHERE (chain <> 'access'::text);
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range='32', autosummarize='on');
-CREATE INDEX record_waiting ON insp.record USING btree (chain, id) WHERE (seq IS NULL);
+CREATE INDEX record_waiting ON insp.record USING btree (((chain || ''::text)), id) WHERE (seq IS NULL);
 CREATE INDEX region_served ON insp.region USING btree (id) WHERE is_served;
 CREATE INDEX rerun_first ON insp.rerun USING btree (first_id);
 CREATE INDEX review_wait_partner ON insp.review_wait USING btree (partner_id, since, job_id);

@@ -239,11 +239,12 @@ extension VIZLine {
         let seen = zip(characters, confidences).filter { $0.0.isLetter || $0.0.isNumber }
         let wanted = value.filter { $0.isLetter || $0.isNumber }
         guard !wanted.isEmpty, seen.count >= wanted.count else { return false }
+        let isWords = !wanted.contains(where: \.isNumber)
         return (0...seen.count - wanted.count).contains { start in
             let part = seen[start..<start + wanted.count]
-            // Many fonts print O and 0 alike.
+            // Many fonts print O and 0 alike, and no word has a 0. A number may have an O: there, a 0 is another reading.
             return zip(part, wanted)
-                .allSatisfy { $0.0 == $1 || $0.0 == "O" && $1 == "0" || $0.0 == "0" && $1 == "O" }
+                .allSatisfy { $0.0 == $1 || $0.0 == "O" && $1 == "0" || isWords && $0.0 == "0" && $1 == "O" }
                 && part.allSatisfy { $0.1 >= confidence }
         }
     }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "document.hpp"
-#include "document_pixels.hpp"
 #include "image.hpp"
 
 namespace cvision {
@@ -84,11 +83,63 @@ double edge_width(const cv::Mat &gray) {
                     edge_width_along_rows(turned, 1, least_rise));
 }
 
+/// How much the strong gradients of an image share one direction: coherence of the structure tensor (Bigün and Granlund 1987),
+/// 0 to 1. Text has strokes in every direction; motion blur removes the edges across the movement.
+double coherence(const cv::Mat &gray) {
+    cv::Mat smooth;
+    cv::GaussianBlur(gray, smooth, {5, 5}, 1.2);
+    if (smooth.rows < 3 || smooth.cols < 3) return 0;
+    // Every second row without the border, or its neighbours `x` and `y` away.
+    const auto rows = [&](int x, int y) {
+        return cv::Mat((smooth.rows - 1) / 2, smooth.cols - 2, CV_8U, smooth.ptr(1 + y) + 1 + x, 2 * smooth.step);
+    };
+    // The length within 12 %, without a square root: the larger part and half of the smaller, rounded down.
+    cv::Mat ax, ay, half;
+    cv::absdiff(rows(1, 0), rows(-1, 0), ax);
+    cv::absdiff(rows(0, 1), rows(0, -1), ay);
+    cv::Mat(cv::min(ax, ay)).convertTo(half, CV_8U, 0.5, -0.25);
+    const cv::Mat lengths = cv::max(ax, ay) + half;
+    const Histogram histogram = histogram_of(lengths, {});
+    int64_t seen = 0;
+    int strongest = 255;
+    for (; strongest > 0; --strongest) {
+        seen += histogram[static_cast<size_t>(strongest)];
+        if (static_cast<double>(seen) > 0.01 * static_cast<double>(lengths.total())) break;
+    }
+    const cv::Mat weak = lengths < std::max(6, strongest * 3 / 10);
+    cv::Mat gx, gy;
+    cv::subtract(rows(1, 0), rows(-1, 0), gx, {}, CV_16S);
+    cv::subtract(rows(0, 1), rows(0, -1), gy, {}, CV_16S);
+    gx.setTo(0, weak);
+    gy.setTo(0, weak);
+    const double xx = gx.dot(gx), yy = gy.dot(gy), xy = gx.dot(gy);
+    return xx + yy > 0 ? std::hypot(xx - yy, 2 * xy) / (xx + yy) : 0;
+}
+
+double laplacian_variance(const cv::Mat &gray) {
+    cv::Mat laplacian;
+    cv::Laplacian(gray, laplacian, CV_16S);
+    cv::Scalar mean, deviation;
+    cv::meanStdDev(laplacian, mean, deviation);
+    return deviation[0] * deviation[0];
+}
+
 /// The darkest channel: high only where a pixel is bright and colourless.
 cv::Mat darkest_channel(const cv::Mat &bgr) {
     std::vector<cv::Mat> channels;
     cv::split(bgr, channels);
     return cv::min(cv::min(channels[0], channels[1]), channels[2]);
+}
+
+/// max - min over the channels, blurred slightly first: the chroma noise of a grey image is no colour.
+cv::Mat spread_of(const cv::Mat &bgr) {
+    cv::Mat smooth;
+    cv::blur(bgr, smooth, {3, 3});
+    std::vector<cv::Mat> channels;
+    cv::split(smooth, channels);
+    const cv::Mat high = cv::max(cv::max(channels[0], channels[1]), channels[2]);
+    const cv::Mat low = cv::min(cv::min(channels[0], channels[1]), channels[2]);
+    return high - low;
 }
 
 /// Thin dark marks on lighter paper, as text has them at the reference width.
@@ -279,7 +330,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         cv::Mat reference = colours.core();
         if (to_reference > 1) cv::resize(reference, reference, reference_gray.size());
         quality->balanced_chroma = balanced_chroma(reference);
-        quality->chroma = percentile(spread_histogram(reference, {}), 0.95);
+        quality->chroma = percentile(spread_of(reference), {}, 0.95);
         const cv::Mat low = darkest_channel(reference), strokes = find_strokes(low);
         quality->print_share = static_cast<double>(cv::countNonZero(strokes)) / static_cast<double>(strokes.total());
         quality->glare_share = glare_share(low, strokes);
@@ -304,7 +355,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
             cv::fillConvexPoly(outside, polygon, cv::Scalar(0));
             cv::erode(outside, outside, cv::getStructuringElement(cv::MORPH_RECT, {11, 11}));
             if (cv::countNonZero(outside) > 0.03 * static_cast<double>(outside.total()))
-                quality->background_chroma = percentile(spread_histogram(small, outside), 0.95);
+                quality->background_chroma = percentile(spread_of(small), outside, 0.95);
             const double around_scale = std::min(1.0, 500.0 / std::max(colours.all.cols, colours.all.rows));
             const cv::Mat around = averaged(colours.all, around_scale);
             const int around_margin = static_cast<int>(colours.margin * around_scale);

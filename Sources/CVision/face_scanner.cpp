@@ -5,13 +5,6 @@
 #include <sstream>
 
 #include "face_scanner.hpp"
-
-namespace cvision {
-namespace {
-using Histograms = dlib::default_fhog_feature_extractor;
-}
-}  // namespace cvision
-
 #include "face_scanner_made.hpp"
 
 namespace cvision {

@@ -65,15 +65,6 @@
 #pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
 #include <dlib/image_processing/frontal_face_detector.h>
 
-#include "face_histograms.hpp"
-#include "face_filters.hpp"
-
-namespace cvision {
-namespace {
-using Histograms = OwnHistograms;
-}
-}  // namespace cvision
-
 #include "face_scanner_made.hpp"
 #pragma clang attribute pop
 

@@ -1,4 +1,4 @@
-// The scanner as the includer's dlib compiles it, over its `Histograms`: no include guard, since each width includes it once.
+// The scanner as the includer's dlib compiles it: no include guard, since each width includes it once.
 namespace cvision {
 namespace {
 
@@ -9,14 +9,7 @@ public:
             std::string(reinterpret_cast<const char *>(cvision_face_detector), cvision_face_detector_size));
         dlib::frontal_face_detector detector;
         dlib::deserialize(detector, stream);
-        const auto &known = detector.get_scanner();
-        this->scanner.set_cell_size(known.get_cell_size());
-        this->scanner.set_padding(known.get_padding());
-        this->scanner.set_detection_window_size(known.get_detection_window_width(),
-                                                known.get_detection_window_height());
-        this->scanner.set_max_pyramid_levels(known.get_max_pyramid_levels());
-        this->scanner.set_min_pyramid_layer_size(known.get_min_pyramid_layer_width(),
-                                                 known.get_min_pyramid_layer_height());
+        this->scanner.copy_configuration(detector.get_scanner());
         this->overlap = detector.get_overlap_tester();
         for (unsigned long i = 0; i < detector.num_detectors(); ++i) {
             Filter filter;
@@ -32,7 +25,7 @@ public:
     std::vector<FaceBox> detect_frontal(const cv::Mat &gray) override { return this->found(gray, 1, 0); }
 
 private:
-    using Scanner = dlib::scan_fhog_pyramid<dlib::frontal_face_detector::image_scanner_type::pyramid_type, Histograms>;
+    using Scanner = dlib::frontal_face_detector::image_scanner_type;
     using Filter = dlib::processed_weight_vector<Scanner>;
 
     /// As dlib's object_detector does it, but that a face of the first filter may end the search.

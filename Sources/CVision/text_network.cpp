@@ -1,3 +1,5 @@
+// The arithmetic is mrz_convolution.cpp's: saves 19 % of a side's processor time [18–20, 4 turns of 32 images, Intel Xeon]
+// over OpenCV's network module (Tests/FIGURES.md).
 #include "text_network.hpp"
 
 #include <algorithm>

@@ -60,20 +60,15 @@ cv::Mat shrunk(const cv::Mat &image, cv::Size size) {
 }
 
 std::array<int, 256> histogram_of(const cv::Mat &values, const cv::Mat &mask) {
-    // Neighbours are often alike, and a counter waits for its last addition.
-    std::array<std::array<int, 256>, 4> counts{};
-    for (int y = 0; y < values.rows; ++y) {
-        const uint8_t *row = values.ptr<uint8_t>(y), *counted = mask.empty() ? nullptr : mask.ptr<uint8_t>(y);
-        int x = 0;
-        if (counted == nullptr)
-            for (; x + 4 <= values.cols; x += 4)
-                for (size_t i = 0; i < 4; ++i) ++counts[i][row[x + static_cast<int>(i)]];
-        for (; x < values.cols; ++x)
-            counts[static_cast<size_t>(x & 3)][row[x]] += counted == nullptr || counted[x] != 0 ? 1 : 0;
-    }
-    for (size_t value = 0; value < 256; ++value)
-        counts[0][value] += counts[1][value] + counts[2][value] + counts[3][value];
-    return counts[0];
+    if (values.empty()) return {};
+    const int channel = 0, size = 256;
+    const float bounds[] = {0, 256}, *ranges = bounds;
+    cv::Mat counted;
+    cv::calcHist(&values, 1, &channel, mask, counted, 1, &size, &ranges);
+    std::array<int, 256> counts{};
+    std::transform(counted.begin<float>(), counted.end<float>(), counts.begin(),
+                   [](float count) { return static_cast<int>(count); });
+    return counts;
 }
 
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {

@@ -62,7 +62,9 @@ import Testing
         }
     }
 
-    private func site(secret: String? = nil) async throws -> (site: ConsoleSite, provider: Provider, server: HTTPServer) {
+    private func site(
+        secret: String? = nil
+    ) async throws -> (site: ConsoleSite, provider: Provider, server: HTTPServer) {
         let provider = Provider()
         let server = try HTTPServer(ListenAddress("127.0.0.1:0")!) { request in
             .accept { body in provider.answer(request, body) }

@@ -251,7 +251,7 @@ CREATE TABLE insp.job_reference (
     kind text NOT NULL CHECK (kind IN ('customer', 'user', 'criteria')),
     index bytea NOT NULL,
     job_id bigint NOT NULL,
-    -- The hash first: the first comparison decides, where partner and kind are those of most rows.
+    -- The hash first: it differs in almost every row, so one comparison decides; partner and kind are the same in most.
     PRIMARY KEY (index, kind, partner_id, job_id)
 );
 CREATE INDEX job_reference_job ON insp.job_reference (job_id);

@@ -59,7 +59,7 @@ fi
 # Starts the Swift tests' server, a new one where the last one has more than 2 GB of databases. Nothing of it outlives the run, so it
 # may lose everything in a crash of the machine; tests that end servers, and the scripts below, have their own with durable defaults.
 # It compiles no query, for hardly one runs often, and vacuums nothing by itself: it would look into another of the hundreds of
-# databases ten times a second.
+# databases ten times a second. The cost: no test on it meets an autovacuum; soaks keep the default.
 roomy_postgres() {
     if [ -n "$postgres_dir" ]; then
         if [ "$(du -sm "$(cat "$postgres_dir/home")" | cut -f 1)" -le 2000 ]; then return; fi

@@ -60,7 +60,8 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     -- Without anything of a person there is neither a consent nor a callback URL. Of consents that differ in nothing but their time
-    -- one is checked: a time that was accepted does not become one of the future.
+    -- the latest is checked: the others are not of the future if it is not. A time that is none refuses them all, so that each is
+    -- checked alone. Texts are compared, as the check does it: as jsonb, 1 and 1.0 would be the same.
     PERFORM FROM (
         WITH given AS MATERIALIZED (
             SELECT g.personal -> 'consent' AS consent, CASE WHEN j.own_callback THEN g.personal ->> 'callbackUrl' END AS url
@@ -73,9 +74,12 @@ BEGIN
         SELECT count(insp.check_consent(CASE WHEN k.consent IS NULL THEN '{}' ELSE jsonb_build_object('consent', k.consent) END,
             partner)) FROM (
             SELECT DISTINCT ON (s.rest, s.has_time) s.consent FROM (
-                SELECT x.consent, x.consent ? 'obtainedAt' AS has_time,
-                    CASE WHEN jsonb_typeof(x.consent) = 'object' THEN x.consent - 'obtainedAt' ELSE x.consent END AS rest
-                FROM given x WHERE partner.consent_required OR x.consent IS NOT NULL) s) k
+                SELECT x.consent, x.consent ? 'obtainedAt' AS has_time, (CASE WHEN jsonb_typeof(x.consent) = 'object'
+                    THEN x.consent - 'obtainedAt' ELSE x.consent END)::text COLLATE "C" AS rest,
+                    CASE WHEN cardinality(p_jobs) > 1 AND x.consent ? 'obtainedAt' THEN insp.request_time(x.consent, 'obtainedAt')
+                        END AS time
+                FROM given x WHERE partner.consent_required OR x.consent IS NOT NULL) s
+            ORDER BY s.rest, s.has_time, s.time DESC NULLS LAST) k
         UNION ALL SELECT count(insp.check_callback_host(x.url, partner)) FROM given x WHERE x.url IS NOT NULL OFFSET 0) c;
 END
 $$;
@@ -97,8 +101,8 @@ DECLARE
     code text;
     good bigint[];
     seen integer := 0;
-    -- Of the jobs that can run again, by partner: what the statements below need of their rows, so that each is read once. kins: to
-    -- which element of places, stamps and queues one belongs.
+    -- What later statements need of the jobs that can run again, by partner. kins: each one's place in places, stamps, queues and
+    -- lanes.
     olds bigint[] := ARRAY[]::bigint[];
     ids uuid[] := ARRAY[]::uuid[];
     unlinked boolean[] := ARRAY[]::boolean[];
@@ -118,8 +122,9 @@ BEGIN
         ORDER BY d.job_id FOR UPDATE SKIP LOCKED) x;
     refusals := insp.tally('{}', 'already', cardinality(p_jobs) - cardinality(free));
     FOR kin IN
-        SELECT x.partner_id, x.region, x.lane, x.code, array_agg(x.id) AS jobs, array_agg(x.public_id) AS ids,
-            array_agg(x.person_id IS NULL) AS unlinked, count(*)::integer AS size FROM (
+        SELECT x.partner_id, x.region, x.lane, x.code, array_agg(x.id ORDER BY x.id) AS jobs,
+            array_agg(x.public_id ORDER BY x.id) AS ids, array_agg(x.person_id IS NULL ORDER BY x.id) AS unlinked,
+            count(*)::integer AS size FROM (
             -- As in insp.rerun: locked against erasure and retention until the copy is committed.
             SELECT j.id, j.public_id, j.person_id, j.partner_id, j.region, j.lane, CASE WHEN j.status < 128 THEN 'JOB_NOT_FINISHED'
                 WHEN NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id])) THEN 'PARTS_PURGED'
@@ -246,7 +251,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rerun_each(bigint[]) IS
-    'insp.rerun of unresolved dead letters by their internal numbers, each once, also where others run them again at the same time; refusals: how many were refused, by error code';
+    'insp.rerun of unresolved dead letters by their internal numbers, each once, also where others run them again at the same time; a quota with room for a part of them takes the first by region, lane and number; refusals: how many were refused, by error code';
 
 CREATE OR REPLACE FUNCTION insp.resolve_each(p_jobs bigint[], p_note text, OUT done integer, OUT refusals jsonb)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

@@ -232,8 +232,11 @@ extension PostgresRow {
         self.type(column) == 3802 ? value.dropFirst() : value
     }
 
+    /// Names the column also where it is read by position, for most readers by name find the position first.
     private func mismatch(_ column: some PostgresColumn, _ what: String) -> PostgresError {
-        PostgresError(.decoding, "column \(column) is \(what) (type \(self.type(column)))")
+        let known = column.position(in: self.set.names).map { self.set.names[$0] }
+        let name = known.flatMap { $0 == "?column?" ? nil : $0 } ?? "\(column)"
+        return PostgresError(.decoding, "column \(name) is \(what) (type \(self.type(column)))")
     }
 
     private func required<Value>(_ value: Value?, _ column: some PostgresColumn) throws(PostgresError) -> Value {

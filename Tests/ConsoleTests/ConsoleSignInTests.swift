@@ -111,7 +111,13 @@ import Testing
             #expect(scripts == ["<script src='/assets/console.js' defer='defer'>"], "\(path)")
             #expect(!answer.text.contains(" onclick") && !answer.text.contains("http://"))
         }
-        for path in ["/assets/console.css", "/assets/console.js"] { #expect(try await browser.get(path).status == 200) }
+        for (path, type) in [("/assets/console.css", "text/css"), ("/assets/console.js", "text/javascript")] {
+            let asset = try await browser.get(path)
+            #expect(asset.status == 200 && asset.headers["content-type"] == "\(type); charset=utf-8")
+            #expect(asset.headers["x-content-type-options"] == "nosniff", "\(path)")
+            // A rule of reports and one of the console's own pages.
+            if type == "text/css" { #expect(asset.text.contains(".mrz {") && asset.text.contains(".skip {")) }
+        }
         // A name that somebody else points at this address is no origin of the console.
         var rebound = browser
         rebound.host = "evil.example"

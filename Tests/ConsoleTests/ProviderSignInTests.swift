@@ -15,6 +15,8 @@ import Testing
             var nonce = ""
             var challenge = ""
             var verifiers: [String] = []
+            /// The last request's for a token.
+            var authorization: String?
             var change: [String: String] = [:]
         }
 
@@ -40,7 +42,11 @@ import Testing
                     $0.split(separator: "=").map(String.init)
                 }
                 let verifier = form.first { $0[0] == "code_verifier" }?.last ?? ""
-                self.state.withLock { $0.verifiers.append(verifier) }
+                let authorization = request.headers["authorization"]
+                self.state.withLock {
+                    $0.verifiers.append(verifier)
+                    $0.authorization = authorization
+                }
                 let time = Date().timeIntervalSince1970.rounded()
                 let claims: [String: Any] = [
                     "iss": state.issuer, "aud": "desk", "sub": state.change["sub"] ?? "1", "exp": time + 300,
@@ -56,14 +62,18 @@ import Testing
         }
     }
 
-    private func site() async throws -> (site: ConsoleSite, provider: Provider, server: HTTPServer) {
+    private func site(
+        secret: String? = nil
+    ) async throws -> (site: ConsoleSite, provider: Provider, server: HTTPServer) {
         let provider = Provider()
         let server = try HTTPServer(ListenAddress("127.0.0.1:0")!) { request in
             .accept { body in provider.answer(request, body) }
         }
         let issuer = "http://127.0.0.1:\(server.port)"
         provider.state.withLock { $0.issuer = issuer }
-        let site = try await ConsoleSite(provider: OpenIDProvider(.init(issuer: issuer, client: "desk")))
+        var settings = OpenIDProvider.Settings(issuer: issuer, client: "desk")
+        settings.secret = secret
+        let site = try await ConsoleSite(provider: OpenIDProvider(settings))
         return (site, provider, server)
     }
 
@@ -113,6 +123,22 @@ import Testing
         #expect(try await signedIn.get("/cases").status == 200)
         #expect(try await signedIn.get("/queue").status == 403)
         #expect(try await site.count("insp.console_session WHERE actor = 'console:ann' AND method = 'oidc'") == 1)
+        await server.stop(within: .zero)
+        try await site.close()
+    }
+
+    @Test func `A client's secret is encoded as in a form before it goes into the header`() async throws {
+        let (site, provider, server) = try await self.site(secret: "a b+c%d~e*f&gü:h")
+        let browser = Browser(port: site.server.port)
+        let (parameters, cookie) = try await self.begin(browser)
+        provider.state.withLock { $0.nonce = parameters["nonce"] ?? "" }
+        let back = "/sign-in/callback?code=c&state=\(parameters["state"] ?? "")"
+        #expect(try await browser.get(back, headers: ["Cookie": cookie]).status == 200)
+        // RFC 6749, section 2.3.1.
+        let sent = try #require(provider.state.withLock { $0.authorization })
+        let login = try #require(Data(base64Encoded: String(sent.dropFirst("Basic ".count))))
+        #expect(sent.hasPrefix("Basic "))
+        #expect(String(decoding: login, as: UTF8.self) == "desk:a+b%2Bc%25d%7Ee*f%26g%C3%BC%3Ah")
         await server.stop(within: .zero)
         try await site.close()
     }

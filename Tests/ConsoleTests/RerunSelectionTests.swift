@@ -134,4 +134,38 @@ import Testing
                 """) == 3)
         try await site.close()
     }
+
+    /// A row changed since: of the future, no time, no text, and a version that is another text of the same number.
+    @Test(arguments: [
+        (#"{"obtainedAt": "2999-01-01T00:00:00Z"}"#, "PAYLOAD_INVALID"),
+        (#"{"obtainedAt": "2026-99-01T00:00:00Z"}"#, "PAYLOAD_INVALID"), (#"{"obtainedAt": 7}"#, "PAYLOAD_INVALID"),
+        (#"{"policyVersion": 1.0}"#, "CONSENT_MISSING"),
+    ])
+    func `Among like consents, one that is refused alone is refused`(change: String, code: String) async throws {
+        let site = try await ConsoleSite()
+        let times = (1...6).map { "2026-01-0\($0)T00:00:00Z" }
+        try await self.letters(site, "bank", "", consents: times.map { self.consent($0) })
+        _ = try await site.admin.query(
+            """
+            UPDATE insp.job SET personal = insp.personal_bytes(jsonb_set(p, '{consent}',
+                p -> 'consent' || '{"policyVersion": 1}' || CASE WHEN n = 4 THEN $1::jsonb ELSE '{}' END))
+            FROM (SELECT j.id, row_number() OVER (ORDER BY j.id) AS n, insp.personal(j.personal) AS p FROM insp.job j) x
+            WHERE x.id = insp.job.id
+            """, [.text(change)])
+        try await site.admin.execute(
+            "UPDATE insp.partner SET consent_required = true, consent_policy_version = '1' WHERE name = 'bank'")
+        try await self.begin(site, site.person("ann", "operator:*"))
+        #expect(try await site.store.step())
+        #expect(
+            try await site.count(
+                "insp.console_task WHERE done = 5 AND refused = 1 AND refusals = '{\"\(code)\": 1}'") == 1)
+        #expect(
+            try await site.count(
+                """
+                insp.dead d JOIN insp.job j ON j.id = d.job_id WHERE d.resolved_at IS NULL
+                    AND insp.personal(j.personal) -> 'consent' ->> 'obtainedAt' <> ALL ('{\(times.joined(separator: ","))}')
+                    OR d.resolved_at IS NULL AND insp.personal(j.personal) -> 'consent' ->> 'policyVersion' = '1.0'
+                """) == 1)
+        try await site.close()
+    }
 }

@@ -69,6 +69,18 @@ import Testing
         #expect(done.errors.hasPrefix("inspectd: \(message)"), "\(done.errors)")
     }
 
+    @Test(arguments: [
+        (["partner", "key", "--partner", "x", "--jwk", "-"], "--jwk"),
+        (["person", "consent", "--partner", "x", "--job", "x", "--consent", "-"], "--consent"),
+    ])
+    func `Standard input that cannot be read is no empty file`(arguments: [String], option: String) async throws {
+        let program = try Program(
+            arguments, environment: ["INSPECTD_DATABASE_URL": "postgresql:///absent?host=/absent"], inputPath: "/")
+        #expect(try await program.wait() != 0)
+        let errors = program.standardError
+        #expect(errors.contains("\(option): standard input is a folder"), "\(errors)")
+    }
+
     @Test func `Help lists every command, and each command has its own help by every way to request it`() async throws {
         let overview = try await self.text(["--help"])
         #expect(try await self.text(["-h"]) == overview)

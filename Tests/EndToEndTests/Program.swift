@@ -40,7 +40,11 @@ struct Program {
     }
 
     /// Starts `inspectd` with its own environment, which contains only the given variables.
-    init(_ arguments: [String], environment: [String: String] = [:], input: Data? = nil) throws {
+    ///
+    /// - Parameter inputPath: What is opened as standard input instead of `input`.
+    init(
+        _ arguments: [String], environment: [String: String] = [:], input: Data? = nil, inputPath: String? = nil
+    ) throws {
         self.output = TemporaryFile()
         self.errors = TemporaryFile()
         // Needed until the program has it open.
@@ -51,7 +55,7 @@ struct Program {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, source.url.path, O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 0, inputPath ?? source.url.path, O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, self.output.url.path, O_WRONLY | O_CREAT, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, self.errors.url.path, O_WRONLY | O_CREAT, 0o600)
         var variables = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"]

@@ -42,11 +42,15 @@ import Testing
         #expect(try row.string(12) == "00112233-4455-6677-8899-aabbccddeeff")
         #expect(try row.isNull(10) && row.optionalString(10) == nil && !row.isNull(14))
         #expect(throws: PostgresError.self) { try row.int(4) }
-        #expect(throws: PostgresError.self) { try row.int(10) }
         #expect(throws: PostgresError.self) { try row.bool(1) }
         #expect(throws: PostgresError.self) { try row.string(10) }
         #expect(throws: PostgresError.self) { try row.isNull(15) }
         #expect(throws: PostgresError.self) { try row.optionalString(-1) }
+        // The message has the column's name, however it is read.
+        for error in [
+            #expect(throws: PostgresError.self) { try row.int("nothing") },
+            #expect(throws: PostgresError.self) { try row.int(10) },
+        ] { #expect(error?.message.hasPrefix("column nothing is NULL") == true) }
     }
 
     @Test func `Arrays in binary arrive as those in text`() async throws {

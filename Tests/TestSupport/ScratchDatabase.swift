@@ -55,6 +55,19 @@ package struct ScratchDatabase: Sendable {
     fileprivate static func create(template: String?) async throws -> ScratchDatabase {
         let server = try TestServer.url()
         let administrator = try await Administrator.shared.connection(to: server)
+        do {
+            return try await self.create(template, on: server, administrator)
+        } catch let error as PostgresError
+            where [.connectionFailed, .connectionLost].contains(error.code) || error.sqlState == "57P01"
+        {
+            let next = try await Administrator.shared.connection(to: server, insteadOf: administrator)
+            return try await self.create(template, on: server, next)
+        }
+    }
+
+    private static func create(
+        _ template: String?, on server: String, _ administrator: PostgresConnection
+    ) async throws -> ScratchDatabase {
         let name = "test_" + UUID().uuidString.lowercased().replacing("-", with: "_")
         // Through the buffers and the log, as is the default, cloning takes twice the processor time.
         try await administrator.execute(
@@ -74,17 +87,27 @@ package struct ScratchDatabase: Sendable {
     /// for cloning needs the template to itself for a moment.
     private actor Administrator {
         static let shared = Administrator()
-        private var opened: Task<PostgresConnection, any Error>?
+        private var opened: [String: Task<PostgresConnection, any Error>] = [:]
 
-        func connection(to server: String) async throws -> PostgresConnection {
-            if let opened { return try await opened.value }
+        /// - Parameter lost: A connection that the server ended; another replaces it.
+        func connection(
+            to server: String, insteadOf lost: PostgresConnection? = nil
+        ) async throws -> PostgresConnection {
+            while let task = self.opened[server] {
+                let connection = try await task.value
+                guard connection === lost else { return connection }
+                if self.opened[server] == task { self.opened[server] = nil }
+            }
             let task = Task {
                 let connection = try await PostgresConnection.connect(server)
                 try await Migrator(directory: ScratchDatabase.migrations).createRoles(on: connection)
                 return connection
             }
-            self.opened = task
-            return try await task.value
+            self.opened[server] = task
+            do { return try await task.value } catch {
+                if self.opened[server] == task { self.opened[server] = nil }
+                throw error
+            }
         }
     }
 

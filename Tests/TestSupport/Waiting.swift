@@ -7,7 +7,7 @@ extension Duration {
 
 /// Waits until a condition holds.
 ///
-/// - Parameter longest: Between two looks at it, each a quarter later than the last; `nil`: always the interval.
+/// - Parameter longest: The longest pause; each is a quarter longer than the one before. `nil`: all are `interval`.
 /// - Throws: ``WaitTimedOut`` once the time is over, so that a test fails where it waits instead of hanging.
 package func waitUntil(
     _ what: String, within limit: Duration = .hangDeadline, every interval: Duration = .milliseconds(10),

@@ -29,7 +29,6 @@ struct OpenedCallback: Sendable {
     static func open(
         _ row: PostgresRow, _ column: ClaimedCallback.Columns, _ keys: OpenedKeys
     ) throws(PostgresError) -> Result<OpenedCallback, InspectError> {
-        if try row.isNull(column.sealed), try row.isNull(column.sealedBody) { return .success(OpenedCallback()) }
         let sealed = try row.optionalData(column.sealed)
         let body = try row.optionalData(column.sealedBody)
         guard let any = sealed ?? body else { return .success(OpenedCallback()) }
@@ -56,7 +55,6 @@ extension CallbackStore {
         let column = try ClaimedCallback.Columns(rows[1])
         var ids: Set<KeyID> = []
         for row in rows.dropFirst() {
-            if try row.isNull(column.sealed), try row.isNull(column.sealedBody) { continue }
             let sealed = try row.optionalData(column.sealed)
             let body = try row.optionalData(column.sealedBody)
             guard let any = sealed ?? body, let id = try? Seal.keyID(of: any) else { continue }

@@ -17,14 +17,11 @@ enum InputFile {
     static func read(
         _ path: String, of option: String, limit: Int = .max, isSetting: Bool = false
     ) throws(Failure) -> Data {
-        func failure(_ code: CInt) -> Failure { Self.failure(code, path, option, isSetting, "file") }
+        let file = isSetting ? path : "the file"
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure(errno == ENOTDIR ? ENOENT : errno) }
-        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        var status = stat()
-        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { throw failure(EISDIR) }
-        guard let bytes = try? handle.read(upToCount: limit) ?? Data() else { throw failure(EIO) }
-        return bytes
+        guard descriptor >= 0 else { throw self.failure(errno == ENOTDIR ? ENOENT : errno, file, option) }
+        return try self.content(
+            of: FileHandle(fileDescriptor: descriptor, closeOnDealloc: true), file, option: option, limit: limit)
     }
 
     /// The same; `-` is standard input.
@@ -32,20 +29,20 @@ enum InputFile {
         _ path: String, of option: String, limit: Int = .max, isSetting: Bool = false
     ) throws(Failure) -> Data {
         guard path == "-" else { return try self.read(path, of: option, limit: limit, isSetting: isSetting) }
-        return (try? FileHandle.standardInput.read(upToCount: limit)) ?? Data()
+        return try self.content(of: .standardInput, "standard input", option: option, limit: limit)
     }
 
     /// Checks before anything starts that a file or folder of the operator's settings is readable.
     static func check(_ path: String, of option: String) throws(Failure) {
         guard access(path, R_OK) != 0 else { return }
-        throw self.failure(errno, path, option, true, "file")
+        throw self.failure(errno, path, option)
     }
 
     /// The files of a folder by name: the frames of a capture in order.
     static func list(_ folder: String, of option: String) throws(Failure) -> [String] {
         guard let stream = opendir(folder) else {
             let code = errno
-            throw self.failure(code, folder, option, false, code == ENOTDIR ? "file" : "folder")
+            throw self.failure(code, code == ENOTDIR ? "the file" : "the folder", option)
         }
         closedir(stream)
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
@@ -54,9 +51,17 @@ enum InputFile {
         return files.map { "\(folder)/\($0)" }
     }
 
-    private static func failure(
-        _ code: CInt, _ path: String, _ option: String, _ isSetting: Bool, _ kind: String
-    ) -> Failure {
+    private static func content(
+        of handle: FileHandle, _ file: String, option: String, limit: Int
+    ) throws(Failure) -> Data {
+        var status = stat()
+        guard fstat(handle.fileDescriptor, &status) == 0 else { throw self.failure(errno, file, option) }
+        guard status.st_mode & S_IFMT != S_IFDIR else { throw self.failure(EISDIR, file, option) }
+        guard let bytes = try? handle.read(upToCount: limit) ?? Data() else { throw self.failure(EIO, file, option) }
+        return bytes
+    }
+
+    private static func failure(_ code: CInt, _ file: String, _ option: String) -> Failure {
         let reason =
             switch code {
             case ENOENT: "does not exist"
@@ -65,6 +70,6 @@ enum InputFile {
             case EACCES: "may not be read"
             default: "cannot be read: \(String(cString: strerror(code)))"
             }
-        return Failure(description: "\(option): \(isSetting ? path : "the \(kind)") \(reason)")
+        return Failure(description: "\(option): \(file) \(reason)")
     }
 }

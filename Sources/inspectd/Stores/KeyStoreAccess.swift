@@ -63,16 +63,17 @@ extension Configuration {
         }
     }
 
-    /// For a command's calls, which both connections outlive.
+    /// Runs a command's calls, then closes both connections.
     func withClient<Outcome>(
         _ body: (_ client: JobClient, _ keys: KeyStore?) async throws -> Outcome
     ) async throws -> Outcome {
         let keys = try await self.checkedKeyStore()
         let client = JobClient(databaseURL: self.databaseURL, keys: keys)
-        let outcome = try await body(client, keys)
+        let outcome: Result<Outcome, any Error>
+        do { outcome = .success(try await body(client, keys)) } catch { outcome = .failure(error) }
         await client.close()
         await keys?.close()
-        return outcome
+        return try outcome.get()
     }
 
     private func notedCustody() async throws -> CustodyState? {

@@ -52,7 +52,7 @@ final class SimulatedDatabase: Sendable {
         }
         await setup.close()
         self.control = try await self.database.connect()
-        // It waits for no actor, but autovacuum may hold a table for a moment.
+        // It waits for no actor, but autovacuum, where the server has it on, may hold a table for a moment.
         try await self.control.execute("SET lock_timeout = 0")
     }
 

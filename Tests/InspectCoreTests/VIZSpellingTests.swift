@@ -92,8 +92,8 @@ import Testing
     @Test func `A place of birth after the day may be cut off too, and has no zeros`() {
         func place(width: Double) -> VIZFields.Reading? {
             let lines = [
-                self.line("1. NORDMANN", y: 0.1), self.line("2. KARI", y: 0.15), self.line("3. 03.02.1991 0SL0", y: 0.2),
-                self.line("4a. 24.01.2023", y: 0.25),
+                self.line("1. NORDMANN", y: 0.1), self.line("2. KARI", y: 0.15),
+                self.line("3. 03.02.1991 0SL0", y: 0.2), self.line("4a. 24.01.2023", y: 0.25),
             ]
             return VIZFields(VIZFacts(lines: lines, found: 4, width: width, modelSHA256: ""))[.placeOfBirth]
         }

@@ -57,7 +57,7 @@ cv_status cv_face_engine_create(const char *folder, const char *contour, bool de
                                 cv_error *error);
 void cv_face_engine_free(cv_face_engine *engine);
 
-/// While it rehearses, an engine searches images at a quarter of the size: the same code runs, and may miss
+/// While it rehearses, an engine searches images at a quarter of the size: the same code runs, but may miss
 /// faces.
 void cv_face_engine_rehearse(cv_face_engine *engine, bool rehearses);
 

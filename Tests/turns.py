@@ -4,7 +4,7 @@ the other, and who begins changes with the round.
 Usage: Tests/turns.py --data DIR [--rounds N] [--kinds LIST] OLD NEW [MORE...]
   OLD, NEW       programs (…/inspectd); the ratios are to the first
   --data DIR     the labelled images, as for Tests/score.sh
-  --rounds N     rounds [3]
+  --rounds N     rounds [3]; of cold, 5 at least
   --kinds LIST   of sides,identity,cold [all]
 
 Sides and identity: each program stays up with one analyzer (`inspect --batch -`), so that its start is in no figure; the time is

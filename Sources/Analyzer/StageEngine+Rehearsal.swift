@@ -40,7 +40,7 @@ extension StageEngine {
         let frame = Quad(
             topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
             bottomLeft: Point(x: 0, y: height))
-        let page = try TextPage(card, corners: frame, ignoring: [])
+        let page = try TextPage(card, corners: frame)
         for line in page.lines.indices.prefix(2) { _ = try self.text.read(page, line: line) }
         // The tables of labels, months and spellings.
         let text = "DATE OF ISSUE 1 JAN 2020"

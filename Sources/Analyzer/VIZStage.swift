@@ -24,7 +24,9 @@ enum VIZStage {
             let corners = self.corners(side)
         else { return nil }
         let start = ProcessorClock.now
-        let page = try TextPage(image, corners: corners, ignoring: self.ignored(side))
+        let page = try TextPage(
+            image, corners: corners, ignoring: [side.mrz?.quad].compactMap { $0 } + side.barcodes.map(\.quad),
+            portraits: self.portraits(side))
         var read: [Int: VIZLine] = [:]
         // The lines that the second network read.
         var second: Set<Int> = []
@@ -38,7 +40,8 @@ enum VIZStage {
         }
         let indices = read.keys.sorted()
         var facts = VIZFacts(
-            lines: indices.compactMap { read[$0] }, found: page.lines.count, modelSHA256: reader.modelSHA256)
+            lines: indices.compactMap { read[$0] }, found: page.lines.count, width: page.width,
+            modelSHA256: reader.modelSHA256)
         var blind = plan.withoutLabel.prefix(self.mostLabels).map { $0 }
         if let expected {
             blind += VIZRules.unexplained(facts, expected: expected).map { indices[$0] }.filter { !blind.contains($0) }
@@ -135,9 +138,9 @@ enum VIZStage {
             bottomLeft: place(0, size.height))
     }
 
-    /// The MRZ, the barcodes, and the faces with the rest of their portraits; values begin close beside a portrait.
-    private static func ignored(_ side: DocumentFacts) -> [Quad] {
-        let portraits = side.faces.map { face -> Quad in
+    /// The faces with the rest of their portraits; values begin close beside a portrait.
+    private static func portraits(_ side: DocumentFacts) -> [Quad] {
+        side.faces.map { face -> Quad in
             let box = face.box
             let (left, right) = (box.x - 0.2 * box.width, box.x + 1.2 * box.width)
             let (top, bottom) = (box.y - 0.5 * box.height, box.y + 1.5 * box.height)
@@ -145,6 +148,5 @@ enum VIZStage {
                 topLeft: Point(x: left, y: top), topRight: Point(x: right, y: top),
                 bottomRight: Point(x: right, y: bottom), bottomLeft: Point(x: left, y: bottom))
         }
-        return [side.mrz?.quad].compactMap { $0 } + side.barcodes.map(\.quad) + portraits
     }
 }

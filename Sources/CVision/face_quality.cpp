@@ -146,6 +146,11 @@ struct CIELab {
 
 }  // namespace
 
+cv::Mat lab_of(const cv::Mat &rgb) {
+    static const CIELab colours;
+    return colours.of(rgb);
+}
+
 Landmarks landmarks_of(const cv_face &face) {
     Landmarks points;
     for (size_t i = 0; i < points.size(); ++i) points[i] = {face.landmarks[i].x, face.landmarks[i].y};
@@ -184,8 +189,7 @@ void measure_face(const cv_image &image, cv_face &face) {
     cv::meanStdDev(edges, average, deviation, mask);
     face.sharpness = deviation[0] * deviation[0];
 
-    static const CIELab colours;
-    const cv::Mat lab = colours.of(chip);
+    const cv::Mat lab = lab_of(chip);
     std::vector<cv::Mat> planes;
     cv::split(lab, planes);
     cv::Mat distance;

@@ -224,8 +224,8 @@ private:
 }  // namespace cvision
 
 extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *corners, const cv_point *ignored,
-                                         int32_t ignored_count, double wanted_side, cv_text_page **page,
-                                         cv_error *error) {
+                                         int32_t ignored_count, int32_t portrait_count, double wanted_side,
+                                         cv_text_page **page, cv_error *error) {
     using namespace cvision;
     *page = nullptr;
     return guard(error, [&] {
@@ -253,14 +253,15 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
             made->gray = rectify(image->gray, corners, size, 0);
         }
         cv::Mat ink = ink_of(made->gray);
-        // A portrait's surroundings may hold the first letters of the values beside it.
-        const cv::Mat everywhere = ignored_count > 0 ? ink.clone() : ink;
         const cv::Matx33d back = from_rectified(corners, size), flat = back.inv();
         const auto map = [](const cv::Matx33d &m, double x, double y) {
             const cv::Vec3d p = m * cv::Vec3d(x, y, 1);
             return cv_point{p[0] / p[2], p[1] / p[2]};
         };
+        cv::Mat with_portraits = ink;
         for (int32_t i = 0; i < ignored_count; ++i) {
+            // A portrait's surroundings may hold the first letters of the values beside it.
+            if (i == ignored_count - portrait_count) with_portraits = ink.clone();
             std::vector<cv::Point> polygon;
             for (int k = 0; k < 4; ++k) {
                 const cv_point p = map(flat, ignored[4 * i + k].x, ignored[4 * i + k].y);
@@ -272,7 +273,7 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
         const cv::Mat strokes = ink > threshold;
         made->lines = chain(find_marks(strokes));
         join(made->lines, strokes);
-        Ends(everywhere, threshold).extend(made->lines);
+        Ends(with_portraits, threshold).extend(made->lines);
         join(made->lines, strokes);
         // From top to bottom.
         std::sort(made->lines.begin(), made->lines.end(),

@@ -18,8 +18,10 @@ extern "C" const char *cv_blas_core(void) {
     using Name = char *(*)();
     const auto name = reinterpret_cast<Name>(dlsym(RTLD_DEFAULT, "openblas_get_corename"));
     if (name == nullptr || std::strcmp(name(), "Prescott") != 0) return nullptr;
-    // The kernels named after SkylakeX take every extension that multiplies_bytes() asks for but one, which no processor with the
-    // others lacks.
-    if (cvision::multiplies_bytes()) return "SkylakeX";
+#ifdef __x86_64__
+    // The kernels named after SkylakeX need DQ and CD as well.
+    if (cvision::multiplies_bytes() && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd"))
+        return "SkylakeX";
+#endif
     return cvision::widest_registers() == cvision::Registers::by_4 ? nullptr : "Haswell";
 }

@@ -68,7 +68,7 @@ package final class FaceEngine {
 
     /// The faces of `image` in any orientation, largest first.
     ///
-    /// An upright face of an eighth of the image's longer side or more costs one pass at 640 px (25 ms). Smaller faces, tight
+    /// An upright face of an eighth of the image's longer side or more costs one pass at 640 px. Smaller faces, tight
     /// crops and images taken sideways cost more passes, an image without a face about 0.4 s.
     ///
     /// - Parameters:

@@ -56,7 +56,7 @@ extension TextReader {
         let head = Surroundings.head
         let page = try TextPage(
             image, corners: rectangle(start, top, end, bottom),
-            ignoring: [rectangle(-head.beside, -head.above, head.beside, head.below)],
+            portraits: [rectangle(-head.beside, -head.above, head.beside, head.below)],
             side: Surroundings.resolution * max(end - start, bottom - top))
         let longest = page.lines.indices.filter { page.lines[$0].marks >= Surroundings.leastMarks }
             .sorted { page.lines[$0].marks > page.lines[$1].marks }.prefix(Surroundings.mostLines)

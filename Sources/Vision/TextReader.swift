@@ -116,6 +116,8 @@ package final class TextPage {
     let pointer: OpaquePointer
     /// The longer side in pixels.
     let side: Double
+    /// As a share of the longer side.
+    package let width: Double
     /// From top to bottom.
     package let lines: [Line]
 
@@ -123,16 +125,19 @@ package final class TextPage {
     ///
     /// - Parameters:
     ///   - corners: The document, as it is read upright.
-    ///   - ignoring: Regions without VIZ text: the MRZ, barcodes, the portrait.
+    ///   - ignoring: Regions without VIZ text: the MRZ, barcodes.
+    ///   - portraits: The same, but a line's first letters may stand in a portrait's surroundings.
     ///   - side: The longer side of the straightened document in pixels; `nil`: what a document's small print takes.
     package init(
-        _ image: DecodedImage, corners: Quad, ignoring: [Quad], side: Double? = nil
+        _ image: DecodedImage, corners: Quad, ignoring: [Quad] = [], portraits: [Quad] = [], side: Double? = nil
     ) throws(InspectError) {
         let quad = [corners.corners.0, corners.corners.1, corners.corners.2, corners.corners.3]
-        let ignored = ignoring.flatMap { [$0.corners.0, $0.corners.1, $0.corners.2, $0.corners.3] }
+        let ignored = (ignoring + portraits).flatMap { [$0.corners.0, $0.corners.1, $0.corners.2, $0.corners.3] }
         var page: OpaquePointer?
         try callVision { error in
-            cv_text_page_create(image.pointer, quad, ignored, Int32(ignoring.count), side ?? 0, &page, &error)
+            cv_text_page_create(
+                image.pointer, quad, ignored, Int32(ignoring.count + portraits.count), Int32(portraits.count),
+                side ?? 0, &page, &error)
         }
         guard let page else { throw InspectError(.internalError, "straightening returned no page") }
         self.pointer = page
@@ -140,6 +145,7 @@ package final class TextPage {
         cv_text_page_size(page, &width, &height)
         let side = max(width, height, 1)
         self.side = side
+        self.width = width / side
         self.lines = (0..<cv_text_page_count(page)).map { index in
             let line = cv_text_page_line(page, index)
             return Line(

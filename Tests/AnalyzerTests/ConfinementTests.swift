@@ -23,9 +23,22 @@ import Vision
         }
     }
 
-    /// Where this process's OpenBLAS knows the processor, nothing is to be said.
-    @Test func `An analyzer's OpenBLAS multiplies with the registers that the processor has`() {
-        #expect(AnalyzerConfiguration.baseEnvironment["OPENBLAS_CORETYPE"] == VisionLibraries.blasCore)
+    /// Prescott's kernels multiply four numbers at a time.
+    @Test func `An analyzer's OpenBLAS multiplies with the registers that the processor has`() async throws {
+        func core(_ environment: [String: String] = [:]) async throws -> String {
+            var core = ""
+            try await withPool(slots: 1, configure: { $0.environment = environment }) { pool, _ in
+                core = try await pool.perform("blas")
+            }
+            return core
+        }
+        let isWide = try PixelArithmetic.check(seed: 1, rounds: 1).lanes > 4
+        let chosen = try await core()
+        #expect(!chosen.isEmpty)
+        #expect(!isWide || chosen != "Prescott")
+        // Else the name would be another process's.
+        let told = try await core(["OPENBLAS_CORETYPE": "Prescott"])
+        #expect(!isWide || told == "Prescott")
     }
 
     @Test func `Every forbidden system call fails with EPERM`() async throws {

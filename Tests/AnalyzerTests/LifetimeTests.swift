@@ -48,6 +48,24 @@ import Testing
         try await written.value
     }
 
+    @Test(.timed) func `A pool that stops waits no longer for a program that is being written`() async throws {
+        let script = FileManager.default.temporaryDirectory.appendingPathComponent("analyzer-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: script) }
+        try Data("#!/bin/sh\n".utf8).write(to: script)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script.path)
+        let writer = try FileHandle(forWritingTo: script)
+        defer { try? writer.close() }
+        var configuration = AnalyzerConfiguration(slots: 1)
+        (configuration.executable, configuration.arguments) = (script.path, [])
+        let pool = AnalyzerPool(configuration: configuration, onEvent: { _ in })
+        let begun = ContinuousClock.now
+        let started = Task { await inspectError { try await pool.start() } }
+        try await Task.sleep(for: .milliseconds(100))
+        await pool.stop()
+        #expect(await started.value?.code == .analyzerUnavailable)
+        #expect(ContinuousClock.now - begun < .seconds(1))
+    }
+
     @Test func `No two jobs share a process`() async throws {
         try await withPool(slots: 3) { pool, log in
             let pids = try await withThrowingTaskGroup(of: String.self) { group in

@@ -41,6 +41,8 @@ enum Fault: String {
     case descriptors
     /// Answers with what happened to each forbidden thing that it tried.
     case probe
+    /// Answers with the name of the kernels that OpenBLAS multiplies with.
+    case blas
     /// Makes the system call that the request names.
     case call
     /// Keeps the request and the parts, as an engine keeps images.
@@ -133,6 +135,7 @@ struct FaultyEngine: AnalyzerEngine {
         case .environment: return Array(environment().joined(separator: "\n").utf8)
         case .descriptors: return Array(openDescriptors().map(String.init).joined(separator: " ").utf8)
         case .probe: return Array(probe().joined(separator: "\n").utf8)
+        case .blas: return Array(blasCore().utf8)
         case .call: return Array(call(String(decoding: request, as: UTF8.self)).utf8)
         case .remember:
             self.kept.append(request)

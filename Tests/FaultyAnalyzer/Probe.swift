@@ -11,6 +11,13 @@ func environment() -> [String] {
     return found
 }
 
+/// Empty where BLAS is not OpenBLAS.
+func blasCore() -> String {
+    typealias CoreName = @convention(c) () -> UnsafePointer<CChar>?
+    guard let symbol = dlsym(nil, "openblas_get_corename") else { return "" }
+    return unsafeBitCast(symbol, to: CoreName.self)().map { String(cString: $0) } ?? ""
+}
+
 /// The descriptors below the largest number that the process may have.
 func openDescriptors() -> [CInt] {
     (0..<64).filter { descriptor in

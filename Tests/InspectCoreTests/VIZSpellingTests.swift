@@ -24,7 +24,7 @@ import Testing
 
     @Test func `A Schengen visa's day of issue stands below the days between which it is valid`() {
         let mrz = MRZDocument(
-            lines: ["VCUTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<", "L8988901C4XXX4009078F2605018<<<<<<<<"], today: Self.today)!
+            lines: ["VCNORERIKSSON<<ANNA<MARIA<<<<<<<<<<<", "L8988901C4XXX4009078F2605018<<<<<<<<"], today: Self.today)!
         func issue(from: String = "01-02-26", _ others: String...) -> CalendarDate? {
             let lines =
                 [self.line(from, x: 0.3, y: 0.20), self.line("01-05-26", x: 0.6, y: 0.20)]
@@ -37,6 +37,20 @@ import Testing
         #expect(issue("20-03-26") == nil)
         #expect(issue("20-01-26", "19-01-26") == nil)
         #expect(issue() == nil)
+    }
+
+    @Test func `Another state's visa may show a day of issue whole years before the expiry`() {
+        func issue(_ state: String) -> CalendarDate? {
+            let mrz = MRZDocument(
+                lines: ["VC\(state)ERIKSSON<<ANNA<MARIA<<<<<<<<<<<", "L8988901C4XXX4009078F2605018<<<<<<<<"],
+                today: Self.today)!
+            let lines = [self.line("02-05-21", x: 0.3, y: 0.20), self.line("01-05-26", x: 0.6, y: 0.20)]
+            return VIZDays(VIZExpectation(mrz, confidences: []), lines: lines, today: Self.today).issue(lines)?.day
+        }
+        #expect(issue("UTO") == CalendarDate(year: 2021, month: 5, day: 2))
+        // There it is the first day of validity.
+        #expect(issue("NOR") == nil)
+        #expect(issue("D<<") == nil)
     }
 
     @Test(arguments: [
@@ -62,13 +76,60 @@ import Testing
     }
 
     @Test func `Words that reach the page's edge may be cut off, and are not certain`() {
-        func isCertain(x: Double) -> Bool? {
+        func isCertain(x: Double, width: Double? = nil) -> Bool? {
             let lines = [self.line("Authority", x: x, y: 0.26, height: 0.01), self.line("KOMMUN", x: x, y: 0.28)]
-            return VIZFields(VIZFacts(lines: lines, found: 2, modelSHA256: ""))[.issuingAuthority]?.isCertain
+            let facts = VIZFacts(lines: lines, found: 2, width: width, modelSHA256: "")
+            return VIZFields(facts)[.issuingAuthority]?.isCertain
         }
-        #expect(isCertain(x: 0.7) == true)
+        #expect(isCertain(x: 0.6) == true)
         #expect(isCertain(x: 1 - 0.6 * 0.017 * 6) == false)
         #expect(isCertain(x: 0) == false)
+        // In portrait format.
+        #expect(isCertain(x: 0.6, width: 0.75) == true)
+        #expect(isCertain(x: 0.75 - 0.6 * 0.017 * 6, width: 0.75) == false)
+    }
+
+    @Test func `A place of birth after the day may be cut off too, and has no zeros`() {
+        func place(width: Double) -> VIZFields.Reading? {
+            let lines = [
+                self.line("1. NORDMANN", y: 0.1), self.line("2. KARI", y: 0.15),
+                self.line("3. 03.02.1991 0SL0", y: 0.2), self.line("4a. 24.01.2023", y: 0.25),
+            ]
+            return VIZFields(VIZFacts(lines: lines, found: 4, width: width, modelSHA256: ""))[.placeOfBirth]
+        }
+        #expect(place(width: 1)?.value == "OSLO")
+        #expect(place(width: 1)?.isCertain == true)
+        #expect(place(width: 0.36 + 0.6 * 0.017 * 18)?.isCertain == false)
+    }
+
+    @Test func `Names and addresses of North American licences may be cut off`() {
+        func read(x: Double, width: Double = 1) -> VIZFields {
+            let lines = [
+                self.line("DRIVER LICENSE", x: 0.4, y: 0.02), self.line("1TALBOT", x: x, y: 0.19),
+                self.line("2LIAM R.", x: x, y: 0.21), self.line("8 100 MARKET STREET", x: x, y: 0.3),
+                self.line("BIGTOWN, MA, 02801", x: x + 0.02, y: 0.32),
+            ]
+            return VIZFields(VIZFacts(lines: lines, found: lines.count, width: width, modelSHA256: ""))
+        }
+        let whole = read(x: 0.34)
+        #expect(whole[.lastName]?.value == "TALBOT" && whole[.lastName]?.isCertain == true)
+        #expect(whole[.address]?.value == "100 MARKET STREET\nBIGTOWN, MA, 02801")
+        #expect(whole[.address]?.isCertain == true)
+        #expect(read(x: 0)[.lastName]?.isCertain == false)
+        #expect(read(x: 0.34, width: 0.35 + 0.6 * 0.017 * 19)[.address]?.isCertain == false)
+    }
+
+    @Test func `A value is cut off where its second line is`() {
+        func authority(width: Double) -> VIZFields.Reading? {
+            let lines = [
+                self.line("Authority", y: 0.26, height: 0.01), self.line("KOMMUN", y: 0.28),
+                self.line("STAVANGER SENTRUM", y: 0.3),
+            ]
+            return VIZFields(VIZFacts(lines: lines, found: 3, width: width, modelSHA256: ""))[.issuingAuthority]
+        }
+        #expect(authority(width: 1)?.value == "KOMMUN\nSTAVANGER SENTRUM")
+        #expect(authority(width: 1)?.isCertain == true)
+        #expect(authority(width: 0.36 + 0.6 * 0.017 * 17)?.isCertain == false)
     }
 
     @Test(arguments: [

@@ -56,7 +56,7 @@ final class WarmParent: Sendable {
 
     private static func launch(_ configuration: AnalyzerConfiguration, _ isUnwanted: () -> Bool) throws -> WarmParent {
         let begun = csys_now()
-        let process = try configuration.forked?.take() ?? self.spawn(configuration)
+        let process = try configuration.forked?.take() ?? self.spawn(configuration, isUnwanted)
         let pid = process.pid
         let control = FileDescriptor(owning: process.control)
         let errors = FileDescriptor(owning: process.errors)
@@ -90,7 +90,9 @@ final class WarmParent: Sendable {
         throw failure
     }
 
-    private static func spawn(_ configuration: AnalyzerConfiguration) throws(SystemError) -> ForkedParent.Process {
+    private static func spawn(
+        _ configuration: AnalyzerConfiguration, _ isUnwanted: () -> Bool
+    ) throws(SystemError) -> ForkedParent.Process {
         var near: CInt = -1
         var far: CInt = -1
         try SystemError.check("socketpair", csys_socket_pair(1, &near, &far))
@@ -108,7 +110,7 @@ final class WarmParent: Sendable {
         do throws(SystemError) {
             let pid = try self.spawn(
                 [configuration.executable] + configuration.arguments, environment.map { "\($0)=\($1)" },
-                control: theirControl.raw, errors: theirErrors.raw)
+                control: theirControl.raw, errors: theirErrors.raw, isUnwanted)
             return ForkedParent.Process(pid: pid, control: control, errors: errors)
         } catch {
             close(control)
@@ -121,7 +123,7 @@ final class WarmParent: Sendable {
     private static let longestWrite: Duration = .seconds(2)
 
     private static func spawn(
-        _ arguments: [String], _ environment: [String], control: CInt, errors: CInt
+        _ arguments: [String], _ environment: [String], control: CInt, errors: CInt, _ isUnwanted: () -> Bool
     ) throws(SystemError) -> pid_t {
         let argumentPointers = arguments.map { strdup($0) } + [nil]
         let environmentPointers = environment.map { strdup($0) } + [nil]
@@ -132,10 +134,11 @@ final class WarmParent: Sendable {
         var pid: pid_t = 0
         // An upgrade may be writing the program, or another process may have inherited it open for writing until its exec.
         let deadline = csys_now() + self.longestWrite.nanoseconds
-        var result: CInt
-        repeat {
+        var result = csys_spawn(arguments[0], argumentPointers, environmentPointers, control, errors, &pid)
+        while result == -ETXTBSY, csys_now() < deadline, !isUnwanted() {
+            usleep(20_000)
             result = csys_spawn(arguments[0], argumentPointers, environmentPointers, control, errors, &pid)
-        } while result == -ETXTBSY && csys_now() < deadline && usleep(20_000) == 0
+        }
         try SystemError.check("posix_spawn", result)
         return pid
     }

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 typedef struct {
-    int64_t compared;   ///< sums, answers and averages
+    int64_t compared;   ///< sums, answers, averages and colours
     int64_t different;  ///< of these, those that differ; 0 is correct on every processor
     int64_t runs;       ///< convolutions, networks and reductions that computed them
     int64_t wide_runs;  ///< of these, runs of code for registers of more than four floats
@@ -17,7 +17,7 @@ typedef struct {
 } cv_arithmetic_check;
 
 /// Runs `rounds` of each over random numbers drawn from `seed`, and compares each sum with a plain one, each answer with plain
-/// code's, each average with OpenCV's. Registers of more than `most_lanes` floats stay unused.
+/// code's, each average and colour with OpenCV's. Registers of more than `most_lanes` floats stay unused.
 cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes, cv_arithmetic_check *_Nonnull check,
                                cv_error *_Nullable error);
 

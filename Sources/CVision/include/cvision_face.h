@@ -57,7 +57,8 @@ cv_status cv_face_engine_create(const char *folder, const char *contour, bool de
                                 cv_error *error);
 void cv_face_engine_free(cv_face_engine *engine);
 
-/// While it rehearses, an engine searches images at a quarter of the size: the same code runs, and finds nothing.
+/// While it rehearses, an engine searches images at a quarter of the size: the same code runs, but may miss
+/// faces.
 void cv_face_engine_rehearse(cv_face_engine *engine, bool rehearses);
 
 /// SHA-256 of the descriptor's model file, lower-case hex, NUL-terminated; lives as long as the engine.

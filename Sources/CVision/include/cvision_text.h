@@ -27,11 +27,12 @@ typedef struct cv_text_page cv_text_page;
 
 /// Straightens the quad `corners` (clockwise from the top left as the document is read) and finds its lines of dark text.
 ///
-/// Nothing inside `ignored` (`ignored_count` quads of four corners each: MRZ, barcodes, portrait) counts as text. `wanted_side`: the
-/// longer side of the straightened document in pixels, at most 1,400 and twice that in the image; 0: what small print takes.
+/// Nothing inside `ignored` (`ignored_count` quads of four corners each: MRZ and barcodes, then `portrait_count` portraits) counts as
+/// text, but what begins inside a portrait's surroundings may go on with a line beside it. `wanted_side`: the longer side of the
+/// straightened document in pixels, at most 1,400 and twice that in the image; 0: what small print takes.
 cv_status cv_text_page_create(const cv_image *_Nonnull image, const cv_point *_Nonnull corners,
-                              const cv_point *_Nullable ignored, int32_t ignored_count, double wanted_side,
-                              cv_text_page *_Nullable *_Nonnull page, cv_error *_Nullable error);
+                              const cv_point *_Nullable ignored, int32_t ignored_count, int32_t portrait_count,
+                              double wanted_side, cv_text_page *_Nullable *_Nonnull page, cv_error *_Nullable error);
 void cv_text_page_free(cv_text_page *_Nullable page);
 /// Width and height of the straightened document in pixels.
 void cv_text_page_size(const cv_text_page *_Nonnull page, double *_Nonnull width, double *_Nonnull height);

@@ -47,15 +47,23 @@ package struct VIZFacts: Codable, Sendable, Hashable {
     package var lines: [VIZLine]
     /// Number of lines found. Fewer are read where the expected values turn up early or the budget ends.
     package var found: Int
+    /// Width of the straightened document, as a share of its longer side; `nil` in facts of earlier versions.
+    package var width: Double?
     /// SHA-256 of the recogniser's weights.
     package var modelSHA256: String
     /// Processor time that finding and reading took, in milliseconds.
     package var cpuMs: Double
 
-    package init(lines: [VIZLine], found: Int, modelSHA256: String, cpuMs: Double = 0) {
+    package init(lines: [VIZLine], found: Int, width: Double? = nil, modelSHA256: String, cpuMs: Double = 0) {
         self.lines = lines
         self.found = found
+        self.width = width
         self.modelSHA256 = modelSHA256
         self.cpuMs = cpuMs
+    }
+
+    /// Whether the words of `line` reach the page's edge and may go on beyond it.
+    func isCut(_ line: VIZLine) -> Bool {
+        line.place.x < 0.003 || line.place.x + line.place.width > (self.width ?? 1) - 0.003
     }
 }

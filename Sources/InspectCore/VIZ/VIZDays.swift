@@ -9,8 +9,8 @@ struct VIZDays: Hashable {
     var isAmerican = false
     /// Whether the document is a passport's data page.
     var isBooklet = false
-    /// Whether it is a visa.
-    var isVisa = false
+    /// Whether it is a visa of a Schengen state.
+    var isSchengenVisa = false
     /// The holder's names by the machine-readable data.
     var names: [VIZExpectation.Value] = []
 
@@ -29,7 +29,7 @@ struct VIZDays: Hashable {
     init(_ expected: VIZExpectation?, lines: [VIZLine], today: CalendarDate) {
         self.today = today
         self.isBooklet = expected?.isBooklet == true
-        self.isVisa = expected?.isVisa == true
+        self.isSchengenVisa = expected?.isSchengenVisa == true
         self.isAmerican = expected?.isAmerican == true
         self.names = expected?.names ?? []
         self.birth = expected?.values.first { $0.field == .dateOfBirth }?.date
@@ -106,7 +106,7 @@ struct VIZDays: Hashable {
             guard !days.contains(birth), !days.contains(expiry) else { continue }
             for day in days where day > birth && day < expiry && day <= today { found.append((day, index)) }
         }
-        if self.isVisa { return self.issue(ofVisa: found, lines) }
+        if self.isSchengenVisa { return self.issue(ofVisa: found, lines) }
         let whole = found.filter { self.isWholeTerm($0.day, expiry) }
         guard let first = whole.first, whole.allSatisfy({ $0.day == first.day }),
             found.allSatisfy({ $0.line == first.line || $0.day == first.day })

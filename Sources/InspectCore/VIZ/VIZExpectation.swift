@@ -37,10 +37,16 @@ package struct VIZExpectation: Sendable, Hashable {
     var isBooklet = false
     /// Whether the MRZ is that of a card's back.
     var isCard = false
-    /// Whether the MRZ is a visa's.
-    var isVisa = false
+    /// Whether the MRZ is that of a visa in the states of Schengen's uniform format.
+    var isSchengenVisa = false
     /// The names, also where the reader was not sure of them: a VIZ that shows them proves both.
     var names: [Value] = []
+
+    /// As in an MRZ.
+    private static let schengen: Set<String> = [
+        "AUT", "BEL", "BGR", "CHE", "CYP", "CZE", "D", "DNK", "ESP", "EST", "FIN", "FRA", "GRC", "HRV", "HUN", "ISL",
+        "ITA", "LIE", "LTU", "LUX", "LVA", "MLT", "NLD", "NOR", "POL", "PRT", "ROU", "SVK", "SVN", "SWE",
+    ]
 
     /// Fields of an MRZ that its check digits prove, and names that the reader was sure of.
     ///
@@ -51,7 +57,8 @@ package struct VIZExpectation: Sendable, Hashable {
         self.isAmerican = ["USA", "CAN"].contains(mrz.issuingState)
         self.isBooklet = mrz.format == .td3
         self.isCard = mrz.format == .td1
-        self.isVisa = mrz.format == .mrva || mrz.format == .mrvb
+        self.isSchengenVisa =
+            (mrz.format == .mrva || mrz.format == .mrvb) && Self.schengen.contains(mrz.issuingState)
         let layout = MRZLayout(mrz.format)
         func isSure(_ span: MRZSpan) -> Bool {
             guard confidences.indices.contains(span.line), span.range.upperBound <= confidences[span.line].count

@@ -56,7 +56,7 @@ package struct VIZFields {
                 VIZLayout.isAmerican(facts.lines) && (dates.isAmerican || VIZTitle.isOfNorthAmerica(facts))
             dates.order = VIZDate.order(facts.lines.map(\.text)) ?? (isAmerican ? .monthFirst : nil)
         }
-        var found: [Reading] = VIZLicence.readings(facts.lines, dates: dates)
+        var found: [Reading] = VIZLicence.readings(facts, dates: dates)
         let known = Set(found.map(\.field))
         var labelled: Set<VIZField> = []
         for label in layout.labels {
@@ -144,8 +144,7 @@ package struct VIZFields {
             + (text.range(of: value).map { text.distance(from: text.startIndex, to: $0.lowerBound) } ?? 0)
         let span = start..<min(start + value.count, line.confidences.count)
         guard let confidence = line.confidences[span.clamped(to: line.confidences.indices)].min() else { return nil }
-        // Words that reach the page's edge may go on beyond it.
-        let isCut = field.isText && (line.place.x < 0.003 || line.place.x + line.place.width > 0.997)
+        let isCut = field.isText && facts.isCut(line)
         var reading = Reading(
             field: field, value: value, confidence: isCut ? 0 : confidence, isConfirmed: line.isConfirmed == true,
             line: index, lines: [index])
@@ -185,18 +184,19 @@ package struct VIZFields {
             // Another field's value, a day for example, is no second line of a name.
             if field == .issuingAuthority, facts.lines[more].text.count(where: \.isNumber) > 2 { break }
             let next = Self.spelt(facts.lines[more], field)
+            let confidence = facts.isCut(next) ? 0 : next.confidence
             if field == .issuingAuthority, VIZAuthority.begins(line.text),
                 VIZAuthority.begins(next.text, isWhole: false)
             {
                 // The same in another language: the more certain one.
-                guard VIZAuthority.begins(next.text), next.confidence > reading.confidence else { break }
+                guard VIZAuthority.begins(next.text), confidence > reading.confidence else { break }
                 reading.value = self.trimmed(next.text)
-                (reading.confidence, reading.isConfirmed) = (next.confidence, next.isConfirmed == true)
+                (reading.confidence, reading.isConfirmed) = (confidence, next.isConfirmed == true)
                 (reading.line, reading.lines) = (more, [more])
                 break
             }
             reading.value += "\n" + self.trimmed(next.text)
-            reading.confidence = min(reading.confidence, next.confidence)
+            reading.confidence = min(reading.confidence, confidence)
             reading.isConfirmed = reading.isConfirmed && facts.lines[more].isConfirmed == true
             reading.lines.append(more)
         }
@@ -214,13 +214,14 @@ package struct VIZFields {
 
     /// `3. 03.02.1991 KRAKÓW`: EU licences print the place of birth after the day.
     private static func birthplace(_ reading: Reading, _ facts: VIZFacts) -> Reading? {
-        let line = facts.lines[reading.line]
-        guard reading.field == .dateOfBirth, let day = VIZDate.range(line.text) else { return nil }
+        guard reading.field == .dateOfBirth else { return nil }
+        let line = Self.spelt(facts.lines[reading.line], .placeOfBirth)
+        guard let day = VIZDate.range(line.text) else { return nil }
         let place = self.trimmed(String(Array(line.text)[day.upperBound...]))
         guard place.count(where: \.isLetter) >= 3, let confidence = line.confidences.dropFirst(day.upperBound).min()
         else { return nil }
         var found = reading
-        found.confidence = confidence
+        found.confidence = facts.isCut(line) ? 0 : confidence
         (found.field, found.value, found.date) = (.placeOfBirth, place, nil)
         return found
     }

@@ -1,10 +1,18 @@
 /// Fields of North American licences, whose numbers and labels are small and stand close to their values (AAMVA card design
 /// standard, annex A).
 enum VIZLicence {
-    static func readings(_ lines: [VIZLine], dates: VIZDays) -> [VIZFields.Reading] {
+    static func readings(_ facts: VIZFacts, dates: VIZDays) -> [VIZFields.Reading] {
+        let lines = facts.lines
         guard VIZLayout.isAmerican(lines) else { return [] }
-        return self.days(lines, dates) + self.numbers(lines) + self.classes(lines) + self.names(lines)
+        let found =
+            self.days(lines, dates) + self.numbers(lines) + self.classes(lines) + self.names(lines)
             + self.address(lines)
+        return found.map { reading in
+            var reading = reading
+            let isCut = reading.lines.contains { facts.isCut(lines[$0]) }
+            if reading.field.isText, isCut { reading.confidence = 0 }
+            return reading
+        }
     }
 
     /// `4d LIC#WDLABCD456DG 9CLASS B`

@@ -87,11 +87,10 @@ extension InspectionDecider {
     }
 
     private static func reason(of decision: CapabilityDecision, faults: [String]) -> String {
-        if decision.label == DecisionLabel.idUsedAsSelfie.rawValue {
-            return "a document, or its portrait, may be shown in place of a person"
-        }
+        let label = DecisionLabel(rawValue: decision.label)
+        if let label, label == .idUsedAsSelfie { return label.meaning }
         if !faults.isEmpty { return faults.joined(separator: ", ") }
-        if decision.type == .rejected, let label = DecisionLabel(rawValue: decision.label) { return label.meaning }
+        if let label, decision.type == .rejected { return label.meaning }
         return "liveness cannot be proven from one image; only a challenge can prove it"
     }
 

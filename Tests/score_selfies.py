@@ -132,10 +132,9 @@ def attacks(program, folder, scenes, scratch, dice):
 
 
 def genuine(program, folder, scratch, dice):
-    """Requests by species, of people alone: no attack, and no image without a face."""
+    """Requests by species, each of one person: no attack, and no group, which another rule rejects first."""
     entries = json.load(open(os.path.join(folder, "manifest.json")))["entries"]
-    files = [os.path.join(folder, e["file"]) for e in entries
-             if e["kind"] in ("identity", "quality") or e["kind"] == "detection" and e["truth"].get("faces")]
+    files = [os.path.join(folder, e["file"]) for e in entries if e["kind"] in ("identity", "quality")]
     files = [f for f in files if os.path.exists(f)]
     made = [("genuine photographs", {"id": f, "face": f, "workflow": "liveness", "gate": False}) for f in files]
     for path in sorted(glob.glob(os.path.join(folder, "video", "*.gif"))):

@@ -180,7 +180,8 @@ struct DocumentAsSelfieTests {
 
     @Test func `The reason is the label's, whatever a challenge found`() throws {
         let copied = try self.liveness(signals: [.grey: 1])
-        #expect(copied.label == "REJECTED BLACK_WHITE" && copied.reason == DecisionLabel.blackWhite.meaning, "\(copied)")
+        #expect(copied.label == "REJECTED BLACK_WHITE", "\(copied)")
+        #expect(copied.reason == DecisionLabel.blackWhite.meaning, "\(copied)")
         // The job has no frames.
         let nod = LivenessChallenge(steps: [.nod])
         let grey = try self.liveness(signals: [.grey: 1], challenge: nod)

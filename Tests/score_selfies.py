@@ -88,7 +88,8 @@ def lettered(image, face, likenesses, dice):
     for index, text in enumerate(texts):
         font = ImageFont.truetype(dice.choice(FONTS), max(8, int(eyes * dice.uniform(0.3, 0.8))))
         x = dice.uniform(0, 0.7 * image.width)
-        y = box["y"] + box["height"] * 1.3 + index * eyes * 0.9 if index < 4 else dice.uniform(0, 0.25 * image.height)
+        # One below another, so that each can be read.
+        y = box["y"] + box["height"] * 1.3 + index * eyes * 0.9 if index < 4 else (index - 4) * eyes
         dark = dice.random() < 0.7
         if dark:
             left, top, right, bottom = draw.textbbox((x, y), text, font=font)

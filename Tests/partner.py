@@ -145,7 +145,8 @@ class Partner(Events, Processes):
                 if back:
                     members["encodedBackImage"] = self.image(back)
                 if workflow != "id":
-                    members["encodedFaceImage"] = self.image("obama.jpg")
+                    # Not the photograph that is the specimens' portrait.
+                    members["encodedFaceImage"] = self.image("obama2.jpg")
                 made.append((front, self.create(**members)))
             for front, job in made:
                 result, raw = self.finished(job)

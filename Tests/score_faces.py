@@ -368,7 +368,8 @@ def main():
     card.line("clips, inconclusive: too small", f"{len(figures['clips, inconclusive: too small']):4}")
     card.figures["liveness"] = figures
     card.mistakes += mistakes
-    rows, card.figures["documents as selfies"], mistakes = score_selfies.score(options.inspectd, options.data)
+    rows, mistakes = score_selfies.score(options.inspectd, options.data)
+    card.figures["documents as selfies"] = rows
     for what, row in rows.items():
         card.line(f"ID_USED_AS_SELFIE: {what}",
                   f"rejected {row['rejected']}, warned {row['warned']}, no face {row['no_face']} of {row['total']}")

@@ -36,19 +36,28 @@ extension StageEngine {
 
     /// The test image has no line of text, so two rows of strokes are read as if they were.
     private func rehearseText(_ card: DecodedImage) throws(InspectError) {
+        let line = try Self.rehearse(self.text, card)
+        // The tables of spellings.
+        let facts = VIZFacts(lines: [line, line], found: 2, modelSHA256: self.text.modelSHA256)
+        try self.rehearseRules(card, line.quad, facts)
+    }
+
+    /// Loads the networks that read text, and the tables of labels and months.
+    ///
+    /// - Returns: A made-up line, as wide as the image.
+    static func rehearse(_ reader: TextReader, _ card: DecodedImage) throws(InspectError) -> VIZLine {
         let (width, height) = (Double(card.facts.width), Double(card.facts.height))
         let frame = Quad(
             topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
             bottomLeft: Point(x: 0, y: height))
         let page = try TextPage(card, corners: frame)
-        for line in page.lines.indices.prefix(2) { _ = try self.text.read(page, line: line) }
-        // The tables of labels, months and spellings.
+        for line in page.lines.indices.prefix(2) { _ = try reader.read(page, line: line) }
         let text = "DATE OF ISSUE 1 JAN 2020"
         let line = VIZLine(
             text: text, confidences: text.map { _ in 1 }, quad: frame, place: Box(x: 0, y: 0, width: 0.5, height: 0.02),
             height: 0.02)
-        let facts = VIZFacts(lines: [line, line], found: 2, modelSHA256: self.text.modelSHA256)
-        try self.rehearseRules(card, frame, facts)
+        _ = TextAroundFace(lines: [line])
+        return line
     }
 
     /// The rules' tables of text, and what encodes the facts of a side that has everything.

@@ -15,6 +15,8 @@ package final class UsabilityEngine: AnalyzerEngine {
         try DecodedImage.loadLibraries()
         if let models {
             self.faces = Result { () throws(InspectError) in try FaceEngine(models: models, describes: false) }
+            // Around a selfie's face text is read: its forks share the networks.
+            _ = try StageEngine.rehearse(TextReader(), DecodedImage.testCard(width: 720, height: 480))
         } else {
             self.faces = .failure(InspectError(.modelUnavailable))
         }

@@ -121,6 +121,39 @@ import Testing
         #expect(ChallengeRules.decide(challenge, nil).decision.type == .warning)
     }
 
+    private static let face = FaceFacts(
+        box: Box(x: 100, y: 100, width: 250, height: 250), landmarks: [], detectionScore: 1.5,
+        quality: FaceQuality(
+            interEyeDistance: 100, roll: 0, yawOffset: 0, luminanceMean: 0.3, luminanceVariance: 0.02, overExposed: 0,
+            underExposed: 0.05, illuminationUniformity: 0.7, dynamicRange: 7, chroma: 25, sharpness: 200, centreX: 0.5,
+            eyeLineY: 0.6, headWidth: 0.5, visible: 1), embedding: nil)
+
+    @Test func `A challenge that is met outweighs text around the face, which stays a finding`() throws {
+        let simulation = ColourFlashSimulation()
+        var random = SplitMix64(seed: 5)
+        var met = 0
+        for _ in 0..<20 {
+            let challenge = simulation.challenge(&random)
+            let capture = simulation.capture(.live, challenge, &random)
+            guard ChallengeRules.decide(challenge, capture).decision.type == .passed else { continue }
+            met += 1
+            var request = InspectionRequest(workflow: .liveness)
+            request.challenge = challenge
+            var facts = InspectionFacts(request: request, parts: [.face, .frames])
+            let image = ImageFacts(format: .jpeg, width: 640, height: 480, orientation: 1)
+            let text = TextAroundFace(lines: 12, documentLines: 5)
+            facts.faces = FaceStageFacts(
+                images: ["FACE": FaceStageFacts.Image(image: image, faces: [Self.face], text: text)])
+            facts.liveness = LivenessStageFacts(passive: nil, capture: capture)
+            let result = InspectionDecider(facts: facts, today: CalendarDate(year: 2026, month: 11, day: 27)).decide()
+            let record = try #require(result.capabilities.liveness?.first)
+            #expect(record.decision.type == .passed && record.data?.reason == nil)
+            #expect(record.data?.findings == ["document: text stands around the face"])
+            #expect(record.data?.failedMeasurements?.map(\.name) == ["textLines", "documentLines"])
+        }
+        #expect(met > 0)
+    }
+
     @Test func `Impossible times make a challenge invalid`() {
         func fault(_ change: (inout LivenessChallenge) -> Void) -> String? {
             var challenge = LivenessChallenge(colours: [.red, .green, .blue], ageMs: 5000, frameTimes: [-1, 0, 1])

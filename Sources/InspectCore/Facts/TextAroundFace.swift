@@ -2,7 +2,8 @@
 package struct TextAroundFace: Codable, Sendable, Hashable {
     /// Legible lines.
     package var lines: Int
-    /// Those of them that documents have: labels of fields, days, titles, and lines with an MRZ's fillers.
+    /// Those of them that documents have: labels of fields, titles and lines with an MRZ's fillers. Days are one more beside these:
+    /// tickets, badges and posters have them too.
     package var documentLines: Int
 
     package init(lines: Int, documentLines: Int) {
@@ -12,7 +13,9 @@ package struct TextAroundFace: Codable, Sendable, Hashable {
 
     package init(lines: [VIZLine]) {
         let legible = lines.filter(Self.isLegible)
-        self.init(lines: legible.count, documentLines: legible.count { Self.isOfDocument($0.text) })
+        let named = legible.count { Self.isOfDocument($0.text) }
+        let days = legible.contains { !Self.isOfDocument($0.text) && Self.isDay($0.text) }
+        self.init(lines: legible.count, documentLines: named + (named > 0 && days ? 1 : 0))
     }
 
     private static let leastCharacters = 5
@@ -25,7 +28,13 @@ package struct TextAroundFace: Codable, Sendable, Hashable {
     }
 
     private static func isOfDocument(_ text: String) -> Bool {
-        text.count { $0 == "<" } >= 2 || VIZDate.range(text) != nil || VIZTitle.isTitle(text)
-            || !VIZLabel.marks(text).isEmpty
+        text.count { $0 == "<" } >= 2 || VIZTitle.isTitle(text) || VIZLabel.isNothingElse(text)
+    }
+
+    /// Whether the line has a day of the calendar, and no row of numbers that goes on: those are telephones' and networks'.
+    private static func isDay(_ text: String) -> Bool {
+        guard !VIZDate.readings(text).isEmpty else { return false }
+        let rows = text.split { !$0.isNumber && !" ./-".contains($0) }
+        return rows.allSatisfy { $0.split { !$0.isNumber }.count <= 3 }
     }
 }

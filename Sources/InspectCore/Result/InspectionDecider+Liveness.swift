@@ -38,11 +38,7 @@ extension InspectionDecider {
         var data = LivenessData(
             method: "passive", assurance: LivenessRules.assurance,
             scores: (passive?.signals ?? [:]).merging(document.scores) { $1 },
-            reason: !document.findings.isEmpty
-                ? "a document, or its portrait, is shown in place of a person"
-                : faults.isEmpty
-                    ? "liveness cannot be proven from one image; only a challenge can prove it"
-                    : faults.joined(separator: ", "))
+            reason: Self.reason(of: decision, faults: faults))
         if passive != nil || !document.findings.isEmpty {
             data.findings =
                 document.findings + (passive.map { LivenessRules.findings($0, image: selfie.image) } ?? [])
@@ -54,12 +50,14 @@ extension InspectionDecider {
             let outcome = ChallengeRules.decide(challenge, self.facts.liveness?.capture)
             data.method = outcome.method
             data.assurance = ChallengeRules.assurance
-            data.reason = outcome.reason?.rawValue
             data.steps = outcome.verdicts.flatMap(\.steps)
             data.resultCode = outcome.resultCode
             for verdict in outcome.verdicts { data.scores.merge(verdict.scores) { $1 } }
             // Signals of an artefact in one image count, whatever the others show.
-            if decision.type != .rejected { decision = outcome.decision }
+            if Self.isOutweighed(decision, by: outcome.decision) {
+                decision = outcome.decision
+                data.reason = outcome.reason?.rawValue
+            }
             return self.record([.face, .frames], decision, data)
         }
         if suffices {
@@ -70,13 +68,30 @@ extension InspectionDecider {
             data.scores["framesRepeated"] = CaptureRules.repeatedShare(capture)
             data.scores["framesWithFace"] = CaptureRules.faceShare(capture)
             data.scores["movement"] = CaptureRules.movement(capture)
-            if decision.type != .rejected, let evidence = LivenessRules.decide(capture, suffices: suffices) {
+            if let evidence = LivenessRules.decide(capture, suffices: suffices),
+                Self.isOutweighed(decision, by: evidence.decision)
+            {
                 decision = evidence.decision
                 data.reason = evidence.reason
             }
             return self.record([.face, .frames], decision, data)
         }
         return self.record([.face], decision, data)
+    }
+
+    /// What frames show decides, except that a rejection of the selfie stays, and that only a challenge that is met, or a rejection,
+    /// outweighs the warning that a document is shown: a still picture of one is both.
+    private static func isOutweighed(_ selfie: CapabilityDecision, by frames: CapabilityDecision) -> Bool {
+        selfie.type != .rejected
+            && (selfie.label != DecisionLabel.idUsedAsSelfie.rawValue || frames.type != .warning)
+    }
+
+    private static func reason(of decision: CapabilityDecision, faults: [String]) -> String {
+        let label = DecisionLabel(rawValue: decision.label)
+        if let label, label == .idUsedAsSelfie { return label.meaning }
+        if !faults.isEmpty { return faults.joined(separator: ", ") }
+        if let label, decision.type == .rejected { return label.meaning }
+        return "liveness cannot be proven from one image; only a challenge can prove it"
     }
 
     /// The selfie beside the portraits of the document and of its chip.

@@ -41,7 +41,7 @@ extension DecisionLabel {
         case .notPossible: "the faces could not be compared"
         case .noFacePresent: "no face is seen"
         case .multiplePeople: "several faces are seen"
-        case .idUsedAsSelfie: "a document, or its portrait, is shown in place of a person"
+        case .idUsedAsSelfie: "a document, or its portrait, may be shown in place of a person"
         case .faceNotFullyVisible: "the face is cut off or covered"
         case .tooBright: "the surroundings outshine the screen"
         case .challengeFailed: "something other than what was asked for was seen"

@@ -15,15 +15,18 @@ package struct DocumentAsSelfie: Sendable, Hashable {
             .compactMap { try? mine.distance(to: $0) }.min()
     }
 
-    /// Text beside the face proves a document: much of it, and some that only documents have.
+    /// Much text beside the face, and some as documents have. It is no proof: badges and posters have such text too.
     package var isDocument: Bool {
         guard let text else { return false }
         return !Limits.textAroundFace.allows(Double(text.lines))
             && !Limits.documentTextAroundFace.allows(Double(text.documentLines))
     }
 
-    /// Two photographs of one person differ more than this. It is a warning alone: few persons' were measured.
+    /// Two photographs of one person differ more than this. Only a warning: few people were measured.
     package var isPortrait: Bool { self.portraitDistance.map { !Limits.portraitAsSelfie.allows($0) } ?? false }
+
+    /// Whether there is a reason to warn.
+    package var isSuspected: Bool { self.isDocument || self.isPortrait }
 
     /// For a reviewer.
     var findings: [String] {

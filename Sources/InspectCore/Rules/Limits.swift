@@ -222,11 +222,10 @@ package enum Limits {
         .below(0.1), "OFIQ, single face present; a tenth of the area is a face a third as wide")
     /// Legible lines of text around the face.
     static let textAroundFace = Limit(
-        .atMost(2), "123 photographs of faces have 1 at most, people beside lettering up to 6, documents mostly 9 to 22"
-    )
+        .atMost(2), "most photographs of people have less, most documents much more")
     /// Those of them that only documents have.
     static let documentTextAroundFace = Limit(
-        .atMost(1), "people beside lettering with a date have 1 at most; four of five documents have 2 and more")
+        .atMost(1), "one such line may stand on clothes or a wall; badges have more, so that it is a warning alone")
     /// Distance of the embeddings of the selfie and of a document's portrait.
     static let portraitAsSelfie = Limit(
         .above(0.12), "two photographs of one person: 0.17 and more in 275 pairs; one photograph twice: median 0.07")

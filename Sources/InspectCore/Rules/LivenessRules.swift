@@ -16,7 +16,7 @@ package enum LivenessRules {
     ///   - faces: The faces of the selfie, largest first.
     ///   - passive: The signals, or `nil` when they were not measured.
     ///   - image: The image, whose size may be that of a screen.
-    ///   - document: Whether a document is shown in place of a person.
+    ///   - document: Whether a document may be shown in place of a person.
     ///   - suffices: Whether passive signals pass where all were measured and none was found.
     package static func decide(
         faces: [FaceFacts], passive: LivenessFacts?, image: ImageFacts? = nil, document: DocumentAsSelfie? = nil,
@@ -24,23 +24,22 @@ package enum LivenessRules {
     ) -> CapabilityDecision {
         let faults = FaceConformity(faces: faces).faults
         if faults.contains(.noFace) { return self.rejected(.noFacePresent) }
-        // Before its ghost image counts as another person.
-        if document?.isDocument == true { return self.rejected(.idUsedAsSelfie) }
         if faults.contains(.severalFaces) { return self.rejected(.multiplePeople) }
         if faults.contains(.notFullyVisible) { return self.rejected(.faceNotFullyVisible) }
-        let isPortrait = document?.isPortrait == true
+        // Nobody is rejected for it: a person may stand before such text.
+        let isDocument = document?.isSuspected == true
         if !faults.isEmpty {
-            return CapabilityDecision(type: .warning, label: isPortrait ? .idUsedAsSelfie : .badQuality)
+            return CapabilityDecision(type: .warning, label: isDocument ? .idUsedAsSelfie : .badQuality)
         }
         if let passive {
             if let grey = passive[.grey], !Limits.signal.allows(grey) { return self.rejected(.blackWhite) }
             if self.looksLikeScreen(passive) {
                 return self.rejected(.digitalCopy)
             }
-            if isPortrait { return CapabilityDecision(type: .warning, label: .idUsedAsSelfie) }
+            if isDocument { return CapabilityDecision(type: .warning, label: .idUsedAsSelfie) }
             if suffices, self.isComplete(passive), self.findings(passive, image: image).isEmpty { return .passed }
         }
-        return isPortrait ? CapabilityDecision(type: .warning, label: .idUsedAsSelfie) : self.undetermined
+        return isDocument ? CapabilityDecision(type: .warning, label: .idUsedAsSelfie) : self.undetermined
     }
 
     /// Signals for a reviewer, whatever the decision: their names, including those that do not count alone, and `metadata`

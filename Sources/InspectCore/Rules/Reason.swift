@@ -110,7 +110,7 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
         case .faceBadQuality: ([.badQuality], [.face], "Move closer to the camera and use even light.")
         case .noFacePresent: ([.noFacePresent], [.face, .frames], "Look into the camera.")
         case .multiplePeople: ([.multiplePeople], [.face, .frames], "Nobody else may be in the image.")
-        case .idUsedAsSelfie: ([.idUsedAsSelfie], [.face, .frames], "Show your own face, not a document.")
+        case .idUsedAsSelfie: ([.idUsedAsSelfie], [.face], "Show your own face, not a document.")
         case .faceNotFullyVisible:
             ([.faceNotFullyVisible], [.face, .frames], "Keep your whole face inside the frame, and uncovered.")
         case .tooBright: ([.tooBright], [.frames], "Move to a darker place.")

@@ -14,8 +14,9 @@ extension UsabilityRules {
         let person = LivenessRules.decide(faces: selfie.faces, passive: nil, document: document)
         let quality = self.decide(selfie)
         let isConform = FaceConformity(faces: selfie.faces).isConform
-        // What a face shows of itself outranks how well it does.
-        let decision = person.type == .rejected ? person : quality != .passed ? quality : isConform ? .passed : person
+        // What an image shows outranks how well it does. A document is a hint: the image can be used, as a job accepts it.
+        let outranks = person.type == .rejected || document.isSuspected
+        let decision = outranks ? person : quality != .passed ? quality : isConform ? .passed : person
         return CapabilityRecord(
             parts: [PartKind.face.rawValue], decision: Decision(decision),
             data: UsabilityData(

@@ -257,6 +257,20 @@ enum VIZLabel {
         }
     }
 
+    /// Whether the line is labels, of which one names a field, and not a word more, except labels of a language that is not known.
+    ///
+    /// Stricter than ``isLabel(_:)``, for text that need be of no document: CLASS OF 2024 and PORT AUTHORITY have a label's word.
+    static func isNothingElse(_ text: String) -> Bool {
+        let marks = Self.marks(text)
+        guard Self.isLabel(text, marks: marks), marks.contains(where: { $0.field != nil }),
+            text.count(where: \.isNumber) <= 2
+        else { return false }
+        return Dictionary(grouping: Self.words(text), by: \.part).values.allSatisfy { part in
+            let named = part.count { word in marks.contains { $0.characters.overlaps(word.characters) } }
+            return named == 0 || named == part.count
+        }
+    }
+
     /// Upper-case words without accents.
     static func plain(_ text: String) -> [String] {
         VIZText.words(text).map { VIZText.ascii($0) }

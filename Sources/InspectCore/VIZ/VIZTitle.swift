@@ -65,7 +65,8 @@ enum VIZTitle {
 
     /// Whether the line is a document's title and nothing else.
     static func isTitle(_ text: String) -> Bool {
-        self.titles.keys.contains(VIZLabel.plain(text).joined(separator: " "))
+        let title = VIZLabel.plain(text).joined(separator: " ")
+        return self.titles.keys.contains(title) || self.moreTitles.keys.contains(title)
     }
 
     /// Names of states as their documents' titles have them: no address or place of birth says so much.

@@ -90,13 +90,13 @@ struct TextReaderTests {
         func again(_ page: TextPage) throws -> TextPage.Line {
             try #require(page.lines.first { abs($0.place.y - place.y) < 0.5 * place.height && $0.marks > 2 })
         }
-        let height = self.page.lines[line].height
+        let letter = self.page.lines[line].height
         let beside = try again(TextPage(self.image, corners: frame, portraits: [portrait]))
-        #expect(abs(beside.place.x - place.x) < 0.4 * height)
+        #expect(abs(beside.place.x - place.x) < 0.4 * letter)
         let behind = try again(TextPage(self.image, corners: frame, ignoring: [portrait]))
-        #expect(behind.place.x > place.x + 0.8 * height)
+        #expect(behind.place.x > place.x + 0.8 * letter)
         let both = try again(TextPage(self.image, corners: frame, ignoring: [portrait], portraits: [portrait]))
-        #expect(both.place.x > place.x + 0.8 * height)
+        #expect(both.place.x > place.x + 0.8 * letter)
     }
 
     @Test func `A letter and its diacritic are one character with one confidence`() throws {

@@ -35,6 +35,7 @@ CREATE INDEX endpoint_special ON insp.endpoint (id)
     WHERE ordering IS NOT NULL OR url = 'pull:' OR NOT events @> ARRAY['job.finished'];
 CREATE INDEX endpoint_pulled ON insp.endpoint (partner_id) WHERE url = 'pull:';
 CREATE INDEX endpoint_disabled ON insp.endpoint (id) WHERE NOT enabled;
+CREATE INDEX endpoint_inlined ON insp.endpoint (id) WHERE inline_result;
 COMMENT ON TABLE insp.endpoint IS 'Where a partner''s callbacks go, and what is allowed there';
 COMMENT ON COLUMN insp.endpoint.id IS 'Number of the endpoint';
 COMMENT ON COLUMN insp.endpoint.partner_id IS 'Whose endpoint it is';

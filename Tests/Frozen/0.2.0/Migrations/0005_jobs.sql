@@ -251,7 +251,8 @@ CREATE TABLE insp.job_reference (
     kind text NOT NULL CHECK (kind IN ('customer', 'user', 'criteria')),
     index bytea NOT NULL,
     job_id bigint NOT NULL,
-    PRIMARY KEY (partner_id, kind, index, job_id)
+    -- The hash first: it differs in almost every row, so one comparison decides; partner and kind are the same in most.
+    PRIMARY KEY (index, kind, partner_id, job_id)
 );
 CREATE INDEX job_reference_job ON insp.job_reference (job_id);
 COMMENT ON TABLE insp.job_reference IS 'Jobs by their partners'' references; a row only where a reference is given';

@@ -27,7 +27,8 @@ CREATE INDEX record_job ON insp.record ((nullif(subject::uuid, '00000000-0000-00
 -- A blob of a session ends once, even if two transactions end it at the same moment.
 CREATE UNIQUE INDEX record_session_end ON insp.record (subject, (detail ->> 'fence'), coalesce(detail ->> 'blob', '0'))
     WHERE action = 'session_end';
-CREATE INDEX record_waiting ON insp.record (chain, id) WHERE seq IS NULL;
+-- No other index has this expression: without statistics, the planner would choose the one of the whole chain.
+CREATE INDEX record_waiting ON insp.record ((chain || ''), id) WHERE seq IS NULL;
 -- Rows are written in the order of time and never move, so a few bytes for each 32 pages suffice to find a time.
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range = 32, autosummarize = on);
 COMMENT ON TABLE insp.record IS

@@ -121,13 +121,14 @@ INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('UNDERAGE', '{dataChecks}', true), ('AGE_UNDETERMINED', '{dataChecks}', true),
     ('NO_MATCH', '{similarity,liveness,authentication}', true), ('NOT_POSSIBLE', '{similarity,authentication}', true),
     ('NO_FACE_PRESENT', '{liveness}', true), ('MULTIPLE_PEOPLE', '{liveness}', true),
+    ('ID_USED_AS_SELFIE', '{liveness}', true),
     ('FACE_NOT_FULLY_VISIBLE', '{liveness}', true), ('TOO_BRIGHT', '{liveness}', true),
     ('CHALLENGE_FAILED', '{liveness}', true), ('CHALLENGE_TIMEOUT', '{liveness}', true),
     ('LIVENESS_UNDETERMINED', '{liveness}', true), ('NOT_ENROLLED', '{enrollment}', true);
 INSERT INTO insp.label (label, capabilities, is_objection, is_given) VALUES
     ('WATERMARK', '{imageChecks}', true, false), ('FAKE', '{imageChecks}', true, false);
 UPDATE insp.label l SET risk = w.risk FROM (VALUES
-    (90, '{DIGITAL_COPY,NFC_CERTIFICATE,MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS,NO_MATCH,FAKE,MANIPULATED_DOCUMENT}'::text[]),
+    (90, '{DIGITAL_COPY,NFC_CERTIFICATE,MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS,NO_MATCH,ID_USED_AS_SELFIE,FAKE,MANIPULATED_DOCUMENT}'::text[]),
     (80, '{PHOTOCOPY,MRZ_CHECKSUM}'), (70, '{MISMATCH_FRONT_BACK,CHALLENGE_FAILED,WATERMARK,GHOST_IMAGE_DIFFERENT}'),
     (60, '{BLACK_WHITE}'), (50, '{SAMPLE,NOT_A_DOCUMENT,MULTIPLE_PEOPLE,UNDERAGE,PUNCHED}'),
     (40, '{LIVENESS_UNDETERMINED,NO_FACE_PRESENT,NOT_POSSIBLE}'),
@@ -184,6 +185,7 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('FACE_BAD_QUALITY', '{BAD_QUALITY}', '{FACE}', NULL),
     ('NO_FACE_PRESENT', '{NO_FACE_PRESENT}', '{FACE,FRAMES}', NULL),
     ('MULTIPLE_PEOPLE', '{MULTIPLE_PEOPLE}', '{FACE,FRAMES}', NULL),
+    ('ID_USED_AS_SELFIE', '{ID_USED_AS_SELFIE}', '{FACE}', NULL),
     ('FACE_NOT_FULLY_VISIBLE', '{FACE_NOT_FULLY_VISIBLE}', '{FACE,FRAMES}', NULL),
     ('TOO_BRIGHT', '{TOO_BRIGHT}', '{FRAMES}', NULL),
     ('CHALLENGE_FAILED', '{CHALLENGE_FAILED}', '{FRAMES}', NULL),
@@ -262,6 +264,7 @@ SELECT a.code, l.language, l.advice FROM (VALUES
         'Gehen Sie näher an die Kamera heran und sorgen Sie für gleichmäßiges Licht.'),
     ('NO_FACE_PRESENT', 'Look into the camera.', 'Sehen Sie in die Kamera.'),
     ('MULTIPLE_PEOPLE', 'Nobody else may be in the image.', 'Niemand sonst darf im Bild sein.'),
+    ('ID_USED_AS_SELFIE', 'Show your own face, not a document.', 'Zeigen Sie Ihr eigenes Gesicht, kein Dokument.'),
     ('FACE_NOT_FULLY_VISIBLE', 'Keep your whole face inside the frame, and uncovered.',
         'Ihr ganzes Gesicht muss unverdeckt im Bild sein.'),
     ('TOO_BRIGHT', 'Move to a darker place.', 'Gehen Sie an einen dunkleren Ort.'),

@@ -18,8 +18,9 @@ DECLARE
     gones boolean[];
     codes text[];
     inlined bigint[];
-    -- What the program says of itself; the actor is the login.
-    sender constant text := regexp_replace(left(p_worker, 100), '[[:cntrl:]]', '?', 'g');
+    told bigint[];
+    told_endpoints bigint[];
+    told_statuses integer[];
     -- Before a request is sent.
     unsent constant text[] := ARRAY['REQUEST_INVALID', 'EGRESS_REFUSED', 'NAME_NOT_RESOLVED', 'CONNECTION_FAILED', 'TLS_FAILED',
         'CERTIFICATE_INVALID', 'PIN_MISMATCH', 'AUTHORIZATION_FAILED', 'CLIENT_ID_INVALID'];
@@ -30,7 +31,9 @@ BEGIN
         PERFORM insp.refuse('PARAMETER_INVALID', 'outcomes', 'An outcome is delivered, retry, uncounted, dead or release.');
     END IF;
     -- Of endpoints that get no results, as most, no callback is looked up below.
-    inlined := ARRAY(SELECT e.id FROM insp.endpoint e WHERE e.id = ANY (p_endpoints) AND e.inline_result);
+    IF EXISTS (SELECT FROM insp.endpoint e WHERE e.inline_result) THEN
+        inlined := ARRAY(SELECT e.id FROM insp.endpoint e WHERE e.id = ANY (p_endpoints) AND e.inline_result);
+    END IF;
     WITH freed AS (
         -- The compare-and-set: a claim that lapsed and was taken over matches nothing. ANY as in insp.claim.
         DELETE FROM insp.callback_lease l
@@ -39,7 +42,7 @@ BEGIN
         WHERE l.endpoint_id = ANY (ARRAY[u.endpoint]) AND l.claim_id = u.claim AND l.callback_id = u.id
         RETURNING l.callback_id, l.endpoint_id, l.ordering_key, l.region,
             CASE u.outcome WHEN 'release' THEN l.recorded ELSE l.recorded + 1 END AS recorded,
-            coalesce(u.outcome, 'delivered') AS outcome, u.duration, to_timestamp(u.started / 1e6) AS started,
+            coalesce(u.outcome, 'delivered') AS outcome, u.duration, to_timestamp(u.started / 1e6::double precision) AS started,
             CASE WHEN u.outcome IN ('uncounted', 'release') THEN l.attempts ELSE l.attempts + 1 END AS attempts,
             CASE u.outcome WHEN 'uncounted' THEN l.released + 1 ELSE l.released END AS released,
             CASE WHEN u.outcome IN ('retry', 'uncounted', 'release') THEN moment + u.delay * interval '1 millisecond'
@@ -62,43 +65,54 @@ BEGIN
                 1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = j.callback_id), 0)),
             j.started, j.duration, j.status, j.code, j.error, p_worker
         FROM freed j WHERE j.outcome <> 'release'
-    ), told AS (
-        -- A host was sent a result, whatever it answered: without an answer it may have it as well. Not if the code says that
-        -- the attempt ended before the request.
-        INSERT INTO insp.record (chain, action, subject, purpose, detail)
-        SELECT 'access', 'callback', c.public_id::text, 'delivery',
-            jsonb_strip_nulls(jsonb_build_object('endpoint', j.endpoint_id, 'httpStatus', j.status, 'worker', sender))
-        FROM freed j, LATERAL (SELECT x.public_id FROM insp.callback x WHERE x.id = ANY (ARRAY[j.callback_id]) AND x.has_result OFFSET 0) c
-        WHERE j.endpoint_id = ANY (inlined) AND j.outcome <> 'release' AND c.public_id IS NOT NULL
-            AND (j.status IS NOT NULL OR j.code IS NULL OR j.code <> ALL (unsent))
     )
     SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
         -- Callbacks never sent, or failed through our fault, say nothing about the endpoint.
         array_agg(CASE WHEN j.outcome = 'delivered' THEN true WHEN j.outcome IN ('retry', 'dead')
             AND j.code IS DISTINCT FROM 'REQUEST_INVALID' THEN false END),
-        array_agg(j.gone), array_agg(j.code)
-    INTO ids, senders, successes, gones, codes FROM freed j;
+        array_agg(j.gone), array_agg(j.code), array_agg(j.callback_id) FILTER (WHERE j.is_told),
+        array_agg(j.endpoint_id) FILTER (WHERE j.is_told), array_agg(j.status) FILTER (WHERE j.is_told)
+    INTO ids, senders, successes, gones, codes, told, told_endpoints, told_statuses
+    -- A host was sent a result, whatever it answered: without an answer it may have it as well. Not if the code says that the
+    -- attempt ended before the request.
+    FROM (SELECT f.*, f.endpoint_id = ANY (inlined) AND f.outcome <> 'release'
+            AND (f.status IS NOT NULL OR f.code IS NULL OR f.code <> ALL (unsent)) AS is_told FROM freed f) j;
+    IF told IS NOT NULL THEN
+        INSERT INTO insp.record (chain, action, subject, purpose, detail)
+        SELECT 'access', 'callback', c.public_id::text, 'delivery', jsonb_strip_nulls(jsonb_build_object(
+            'endpoint', u.endpoint, 'httpStatus', u.status,
+            -- What the program says of itself; the actor is the login.
+            'worker', regexp_replace(left(p_worker, 100), '[[:cntrl:]]', '?', 'g')))
+        FROM unnest(told, told_endpoints, told_statuses) AS u (id, endpoint, status)
+            JOIN insp.callback c ON c.id = ANY (ARRAY[u.id])
+        WHERE c.has_result AND c.public_id IS NOT NULL;
+    END IF;
     IF cardinality(p_ids) > coalesce(cardinality(ids), 0) THEN
         lost := ARRAY(SELECT unnest(p_ids) EXCEPT ALL SELECT unnest(ids));
     END IF;
 
     -- Nothing is written for endpoints that are and were healthy; the others in one order, so that no two dispatchers
     -- deadlock.
-    FOR note IN
-        SELECT u.endpoint, (count(*) FILTER (WHERE u.success))::integer AS succeeded,
-            (count(*) FILTER (WHERE NOT u.success))::integer AS failed, bool_or(u.gone) AS gone, max(u.code) AS code
-        FROM unnest(senders, successes, gones, codes) AS u (endpoint, success, gone, code) WHERE u.success IS NOT NULL
-        GROUP BY u.endpoint
-        HAVING bool_or(NOT u.success) OR EXISTS (SELECT FROM insp.endpoint_health h
-            WHERE h.endpoint_id = u.endpoint AND (h.failed > 0 OR h.failing_since IS NOT NULL OR h.open_until IS NOT NULL))
-        ORDER BY u.endpoint
-    LOOP
-        change := insp.endpoint_judge(note.endpoint, note.succeeded, note.failed, note.gone, note.code);
-        IF change IS NOT NULL THEN
-            endpoints := endpoints || note.endpoint;
-            changes := changes || change;
-        END IF;
-    END LOOP;
+    IF false = ANY (successes) OR EXISTS (SELECT FROM (SELECT DISTINCT s.endpoint FROM unnest(senders) AS s (endpoint)) AS d
+            JOIN insp.endpoint_health h ON h.endpoint_id = ANY (ARRAY[d.endpoint])
+        WHERE h.failed > 0 OR h.failing_since IS NOT NULL OR h.open_until IS NOT NULL)
+    THEN
+        FOR note IN
+            SELECT u.endpoint, (count(*) FILTER (WHERE u.success))::integer AS succeeded,
+                (count(*) FILTER (WHERE NOT u.success))::integer AS failed, bool_or(u.gone) AS gone, max(u.code) AS code
+            FROM unnest(senders, successes, gones, codes) AS u (endpoint, success, gone, code) WHERE u.success IS NOT NULL
+            GROUP BY u.endpoint
+            HAVING bool_or(NOT u.success) OR EXISTS (SELECT FROM insp.endpoint_health h
+                WHERE h.endpoint_id = u.endpoint AND (h.failed > 0 OR h.failing_since IS NOT NULL OR h.open_until IS NOT NULL))
+            ORDER BY u.endpoint
+        LOOP
+            change := insp.endpoint_judge(note.endpoint, note.succeeded, note.failed, note.gone, note.code);
+            IF change IS NOT NULL THEN
+                endpoints := endpoints || note.endpoint;
+                changes := changes || change;
+            END IF;
+        END LOOP;
+    END IF;
     -- Outcomes of any endpoint that could not be counted before.
     IF EXISTS (SELECT FROM insp.endpoint_tally) THEN
         FOR note IN SELECT DISTINCT t.endpoint_id AS endpoint FROM insp.endpoint_tally t ORDER BY 1 LOOP

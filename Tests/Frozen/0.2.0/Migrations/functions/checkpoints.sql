@@ -122,7 +122,7 @@ GRANT EXECUTE ON FUNCTION insp.record_strays() TO insp_operator, insp_auditor, i
 
 CREATE OR REPLACE FUNCTION insp.record_waits(p_chain text, p_before timestamptz) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
-    SELECT EXISTS (SELECT FROM insp.record r WHERE r.chain = p_chain AND r.seq IS NULL AND r.at < p_before)
+    SELECT EXISTS (SELECT FROM insp.record r WHERE r.chain || '' = p_chain AND r.seq IS NULL AND r.at < p_before)
 $$;
 COMMENT ON FUNCTION insp.record_waits(text, timestamptz) IS
     'Whether committed rows of a chain that were written before a time still have no position in it';

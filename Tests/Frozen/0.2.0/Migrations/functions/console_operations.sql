@@ -41,7 +41,7 @@ BEGIN
             AND nullif(r.subject::uuid, '00000000-0000-0000-0000-000000000000') = p_id
         UNION ALL
         SELECT extract(epoch FROM r.at)::double precision, r.action, r.actor, 'for ' || r.purpose
-        FROM insp.record r WHERE r.chain = 'access' AND r.seq IS NULL AND r.subject = p_id::text) x
+        FROM insp.record r WHERE r.chain || '' = 'access' AND r.seq IS NULL AND r.subject = p_id::text) x
         ORDER BY x.at DESC LIMIT 1001) y
     ORDER BY y.at;
 END

@@ -223,7 +223,7 @@ FROM (
     -- Those of the last seconds, which no index finds by their job.
     SELECT w.at, w.actor, w.action, w.purpose, w.detail,
         nullif(w.subject::uuid, '00000000-0000-0000-0000-000000000000')
-    FROM insp.record w WHERE w.chain = 'access' AND w.seq IS NULL) r
+    FROM insp.record w WHERE w.chain || '' = 'access' AND w.seq IS NULL) r
     -- Only the gateway's rows have a scope: a login may have a credential's name.
     LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.detail ? 'scope'
     LEFT JOIN insp.partner p ON p.id = c.partner_id

@@ -65,7 +65,7 @@ BEGIN
             INTO rows, texts
             FROM (SELECT r.*, c.seq + row_number() OVER (ORDER BY r.id) AS seq FROM (
                 SELECT x.ctid AS row, x.chain, x.id, x.at, x.actor, x.action, x.subject, x.purpose, x.detail, x.words_sha256
-                FROM insp.record x WHERE x.chain = c.chain AND x.seq IS NULL
+                FROM insp.record x WHERE x.chain || '' = c.chain AND x.seq IS NULL
                 ORDER BY x.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED) r) w;
             CONTINUE WHEN rows IS NULL;
             hashes := ARRAY[c.hash];
@@ -86,7 +86,7 @@ BEGIN
         END;
     END LOOP;
     IF EXISTS (SELECT FROM insp.record_chain x WHERE x.chain <> ALL (seen)
-            AND EXISTS (SELECT FROM insp.record w WHERE w.chain = x.chain AND w.seq IS NULL)) THEN
+            AND EXISTS (SELECT FROM insp.record w WHERE w.chain || '' = x.chain AND w.seq IS NULL)) THEN
         RETURN -1;
     END IF;
     RETURN linked;
@@ -245,7 +245,7 @@ BEGIN
         RETURN;
     END IF;
     broken_at := NULL;
-    SELECT count(*), min(x.at) INTO waiting, since FROM insp.record x WHERE x.chain = p_chain AND x.seq IS NULL;
+    SELECT count(*), min(x.at) INTO waiting, since FROM insp.record x WHERE x.chain || '' = p_chain AND x.seq IS NULL;
     SELECT count(*) INTO unexplained FROM unnest(digests) AS d WHERE d NOT IN (
         SELECT w.digest FROM insp.record x, jsonb_array_elements_text(x.detail -> 'words') AS w (digest)
         WHERE x.chain = 'operator' AND x.action = 'forget_words');

@@ -3,7 +3,14 @@
 -- After: record
 
 CREATE OR REPLACE FUNCTION insp.record_each(p_action text, p_subjects text[], p_details jsonb[]) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM unnest(p_details) u (detail) WHERE u.detail ?| insp.record_words()) THEN
+        INSERT INTO insp.record (chain, actor, action, subject, detail)
+        SELECT 'operator', (SELECT insp.actor()), p_action, u.subject, jsonb_strip_nulls(coalesce(u.detail, '{}'))
+        FROM unnest(p_subjects, p_details) u (subject, detail);
+        RETURN;
+    END IF;
     INSERT INTO insp.record (chain, actor, action, subject, detail, words, words_salt, words_sha256)
     SELECT 'operator', (SELECT insp.actor()), p_action, u.subject, u.detail - insp.record_words(), s.words, s.salt,
         CASE WHEN s.words IS NOT NULL THEN insp.words_digest(s.salt, s.words) END
@@ -12,7 +19,8 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
         LEFT JOIN LATERAL (
             SELECT jsonb_object_agg(e.key, e.value) AS words, gen_random_uuid() AS salt
             FROM jsonb_each(u.detail) e WHERE e.key = ANY (insp.record_words())) s ON u.detail ?| insp.record_words()
-    ORDER BY u.n
+    ORDER BY u.n;
+END
 $$;
 COMMENT ON FUNCTION insp.record_each(text, text[], jsonb[]) IS 'insp.record for many objects';
 
@@ -51,16 +59,28 @@ CREATE OR REPLACE FUNCTION insp.rerun_checks(p_jobs bigint[], partner insp.partn
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
-    PERFORM insp.check_consent(coalesce(g.personal, '{}'), partner)
-    FROM unnest(p_jobs) u (id) JOIN insp.job j ON j.id = ANY (ARRAY[u.id]),
-        -- A damaged one is read as insp.rerun reads it, when it is alone.
-        LATERAL (SELECT CASE WHEN cardinality(p_jobs) = 1 THEN insp.readable_personal(j.personal) ELSE insp.personal(j.personal) END
-            AS personal OFFSET 0) g
-    WHERE (partner.consent_required OR j.personal IS NOT NULL) AND (partner.consent_required OR g.personal ? 'consent');
-    PERFORM insp.check_callback_host(g.personal ->> 'callbackUrl', partner)
-    FROM unnest(p_jobs) u (id) JOIN insp.job j ON j.id = ANY (ARRAY[u.id]),
-        LATERAL (SELECT insp.readable_personal(j.personal) AS personal OFFSET 0) g
-    WHERE j.own_callback AND g.personal ? 'callbackUrl';
+    -- Without anything of a person there is neither a consent nor a callback URL. Of consents that differ in nothing but their time
+    -- the latest is checked: the others are not of the future if it is not. A time that is none refuses them all, so that each is
+    -- checked alone. Texts are compared, as the check does it: as jsonb, 1 and 1.0 would be the same.
+    PERFORM FROM (
+        WITH given AS MATERIALIZED (
+            SELECT g.personal -> 'consent' AS consent, CASE WHEN j.own_callback THEN g.personal ->> 'callbackUrl' END AS url
+            FROM unnest(p_jobs) u (id) JOIN insp.job j ON j.id = ANY (ARRAY[u.id]),
+                -- A damaged one is read as insp.rerun reads it, when it is alone.
+                LATERAL (SELECT CASE WHEN cardinality(p_jobs) = 1 THEN insp.readable_personal(j.personal)
+                    ELSE insp.personal(j.personal) END AS personal OFFSET 0) g
+            WHERE partner.consent_required OR j.personal IS NOT NULL
+        )
+        SELECT count(insp.check_consent(CASE WHEN k.consent IS NULL THEN '{}' ELSE jsonb_build_object('consent', k.consent) END,
+            partner)) FROM (
+            SELECT DISTINCT ON (s.rest, s.has_time) s.consent FROM (
+                SELECT x.consent, x.consent ? 'obtainedAt' AS has_time, (CASE WHEN jsonb_typeof(x.consent) = 'object'
+                    THEN x.consent - 'obtainedAt' ELSE x.consent END)::text COLLATE "C" AS rest,
+                    CASE WHEN cardinality(p_jobs) > 1 AND x.consent ? 'obtainedAt' THEN insp.request_time(x.consent, 'obtainedAt')
+                        END AS time
+                FROM given x WHERE partner.consent_required OR x.consent IS NOT NULL) s
+            ORDER BY s.rest, s.has_time, s.time DESC NULLS LAST) k
+        UNION ALL SELECT count(insp.check_callback_host(x.url, partner)) FROM given x WHERE x.url IS NOT NULL OFFSET 0) c;
 END
 $$;
 COMMENT ON FUNCTION insp.rerun_checks(bigint[], insp.partner) IS
@@ -78,15 +98,20 @@ DECLARE
     one bigint;
     partner insp.partner;
     place smallint;
-    stamp jsonb;
     code text;
     good bigint[];
     seen integer := 0;
-    -- Jobs that can run again, by partner.
+    -- What later statements need of the jobs that can run again, by partner. kins: each one's place in places, stamps, queues and
+    -- lanes.
     olds bigint[] := ARRAY[]::bigint[];
+    ids uuid[] := ARRAY[]::uuid[];
+    unlinked boolean[] := ARRAY[]::boolean[];
     owners integer[] := ARRAY[]::integer[];
+    kins integer[] := ARRAY[]::integer[];
     places smallint[] := ARRAY[]::smallint[];
     stamps jsonb[] := ARRAY[]::jsonb[];
+    queues integer[] := ARRAY[]::integer[];
+    lanes smallint[] := ARRAY[]::smallint[];
     numbers bigint[];
     fresh uuid[];
     prefix constant text := insp.id_prefix();
@@ -97,13 +122,16 @@ BEGIN
         ORDER BY d.job_id FOR UPDATE SKIP LOCKED) x;
     refusals := insp.tally('{}', 'already', cardinality(p_jobs) - cardinality(free));
     FOR kin IN
-        SELECT x.partner_id, x.region, x.code, array_agg(x.id ORDER BY x.id) AS jobs, count(*)::integer AS size FROM (
+        SELECT x.partner_id, x.region, x.lane, x.code, array_agg(x.id ORDER BY x.id) AS jobs,
+            array_agg(x.public_id ORDER BY x.id) AS ids, array_agg(x.person_id IS NULL ORDER BY x.id) AS unlinked,
+            count(*)::integer AS size FROM (
             -- As in insp.rerun: locked against erasure and retention until the copy is committed.
-            SELECT j.id, j.partner_id, j.region, CASE WHEN j.status < 128 THEN 'JOB_NOT_FINISHED'
+            SELECT j.id, j.public_id, j.person_id, j.partner_id, j.region, j.lane, CASE WHEN j.status < 128 THEN 'JOB_NOT_FINISHED'
                 WHEN NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id])) THEN 'PARTS_PURGED'
                 WHEN j.forgotten_at IS NOT NULL THEN 'REQUEST_PURGED' END AS code
-            FROM unnest(free) f (id) JOIN insp.job j ON j.id = ANY (ARRAY[f.id]) FOR SHARE OF j SKIP LOCKED) x
-        GROUP BY x.partner_id, x.region, x.code ORDER BY x.partner_id, x.region, x.code
+            FROM unnest(free) f (id) JOIN insp.job j ON j.id = ANY (ARRAY[f.id])
+            ORDER BY j.partner_id, j.region, j.lane, code, j.id FOR SHARE OF j SKIP LOCKED) x
+        GROUP BY x.partner_id, x.region, x.lane, x.code ORDER BY x.partner_id, x.region, x.lane, x.code
     LOOP
         seen := seen + kin.size;
         SELECT * INTO partner FROM insp.partner p WHERE p.id = kin.partner_id;
@@ -149,11 +177,20 @@ BEGIN
         IF code IS NOT NULL THEN
             refusals := insp.tally(refusals, code, kin.size);
         END IF;
+        CONTINUE WHEN good = '{}';
+        IF cardinality(good) < kin.size THEN
+            SELECT array_agg(u.id ORDER BY u.n), array_agg(u.is_unlinked ORDER BY u.n) INTO kin.ids, kin.unlinked
+            FROM unnest(kin.jobs, kin.ids, kin.unlinked) WITH ORDINALITY AS u (job, id, is_unlinked, n) WHERE u.job = ANY (good);
+        END IF;
         olds := olds || good;
+        ids := ids || kin.ids;
+        unlinked := unlinked || kin.unlinked;
         owners := owners || array_fill(kin.partner_id, ARRAY[cardinality(good)]);
-        places := places || array_fill(place, ARRAY[cardinality(good)]);
-        stamp := insp.decision_stamp(partner);
-        stamps := stamps || array_fill(stamp, ARRAY[cardinality(good)]);
+        kins := kins || array_fill(cardinality(places) + 1, ARRAY[cardinality(good)]);
+        places := places || place;
+        stamps := stamps || insp.decision_stamp(partner);
+        queues := queues || insp.queue_of(place, kin.lane, kin.partner_id);
+        lanes := lanes || kin.lane;
     END LOOP;
     refusals := insp.tally(refusals, 'ROW_LOCKED', cardinality(free) - seen);
     FOR quota IN
@@ -167,9 +204,9 @@ BEGIN
             refusals := insp.tally(refusals, 'WAITING_QUOTA_REACHED', quota.jobs - numbers[1]::integer);
             -- Those of a partner follow each other, and the partners behind this one are done.
             olds := olds[:quota.first - 1 + numbers[1]] || olds[quota.first + quota.jobs:];
-            owners := owners[:quota.first - 1 + numbers[1]] || owners[quota.first + quota.jobs:];
-            places := places[:quota.first - 1 + numbers[1]] || places[quota.first + quota.jobs:];
-            stamps := stamps[:quota.first - 1 + numbers[1]] || stamps[quota.first + quota.jobs:];
+            ids := ids[:quota.first - 1 + numbers[1]] || ids[quota.first + quota.jobs:];
+            unlinked := unlinked[:quota.first - 1 + numbers[1]] || unlinked[quota.first + quota.jobs:];
+            kins := kins[:quota.first - 1 + numbers[1]] || kins[quota.first + quota.jobs:];
         END IF;
     END LOOP;
     done := cardinality(olds);
@@ -179,20 +216,21 @@ BEGIN
     SELECT array_agg(nextval('insp.job_id')), array_agg(insp.random_id(prefix)) INTO numbers, fresh FROM generate_series(1, done);
     INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, person_id, lane, region, expires_at, workflow,
         document_format, review, enrollment_mode, rerun_of, own_callback, traceparent, personal, sealed, key_id, request)
-    SELECT n.number, n.fresh, o.partner_id, o.endpoint_id, o.person_id, o.lane, n.place, now() + p.job_lifetime, o.workflow,
+    SELECT n.number, n.fresh, o.partner_id, o.endpoint_id, o.person_id, o.lane, places[n.kin], now() + p.job_lifetime, o.workflow,
         o.document_format, o.review, o.enrollment_mode, o.public_id, o.own_callback, o.traceparent, o.personal, o.sealed, o.key_id,
         CASE WHEN p.passive_signals_suffice THEN o.request ELSE o.request - 'passiveSignalsSuffice' END
-            - 'decisionPolicy' - 'session' || n.stamp
-    FROM unnest(olds, numbers, fresh, places, stamps) AS n (old, number, fresh, place, stamp)
+            - 'decisionPolicy' - 'session' || stamps[n.kin]
+    FROM unnest(olds, numbers, fresh, kins) AS n (old, number, fresh, kin)
         JOIN insp.job o ON o.id = ANY (ARRAY[n.old]) JOIN insp.partner p ON p.id = o.partner_id;
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
     SELECT r.partner_id, r.kind, r.index, n.number
     FROM unnest(olds, numbers) AS n (old, number) JOIN insp.job_reference r ON r.job_id = ANY (ARRAY[n.old]);
-    INSERT INTO insp.purge_later (due_at, what, job_id)
-    SELECT now() + interval '1 minute', 'links', n.number
-    FROM unnest(olds, numbers) AS n (old, number) JOIN insp.job o ON o.id = ANY (ARRAY[n.old])
-        JOIN insp.job_reference r ON r.job_id = ANY (ARRAY[n.number])
-    WHERE r.kind = 'user' AND o.person_id IS NULL;
+    IF true = ANY (unlinked) THEN
+        INSERT INTO insp.purge_later (due_at, what, job_id)
+        SELECT now() + interval '1 minute', 'links', n.number
+        FROM unnest(numbers, unlinked) AS n (number, is_unlinked) JOIN insp.job_reference r ON r.job_id = ANY (ARRAY[n.number])
+        WHERE n.is_unlinked AND r.kind = 'user';
+    END IF;
     INSERT INTO insp.rerun (job_id, first_id)
     SELECT n.number, coalesce((SELECT r.first_id FROM insp.rerun r WHERE r.job_id = n.old), n.old)
     FROM unnest(olds, numbers) AS n (old, number);
@@ -200,28 +238,20 @@ BEGIN
     SELECT n.number, p.kind, p.ordinal, p.size, p.sha256, p.seal, p.location, p.content_id
     FROM unnest(olds, numbers) AS n (old, number) JOIN insp.part p ON p.job_id = ANY (ARRAY[n.old]);
     INSERT INTO insp.ready (queue, job_id)
-    SELECT q.queue, n.number
-    FROM unnest(olds, numbers, places) WITH ORDINALITY AS n (old, number, place, n) JOIN insp.job o ON o.id = ANY (ARRAY[n.old])
-        JOIN (SELECT w.lane, w.partner_id, w.place, insp.queue_of(w.place, w.lane, w.partner_id) AS queue FROM (
-            SELECT DISTINCT x.lane, x.partner_id, u.place FROM unnest(olds, places) AS u (old, place)
-                JOIN insp.job x ON x.id = ANY (ARRAY[u.old])) w) q
-            ON q.lane = o.lane AND q.partner_id = o.partner_id AND q.place = n.place
-    ORDER BY n.n;
+    SELECT queues[n.kin], n.number FROM unnest(kins, numbers) AS n (kin, number);
     UPDATE insp.dead d SET resolved_at = now(), resolved_by = (SELECT insp.actor())
     WHERE d.ctid = ANY (CASE WHEN done < cardinality(free) THEN ARRAY(
         SELECT u.row FROM unnest(rows, free) AS u (row, job_id) WHERE u.job_id = ANY (olds)) ELSE rows END);
-    PERFORM insp.record_each('rerun', array_agg(o.public_id::text ORDER BY n.n),
-        array_agg(jsonb_build_object('as', n.fresh) ORDER BY n.n))
-    FROM unnest(olds, fresh) WITH ORDINALITY AS n (old, fresh, n) JOIN insp.job o ON o.id = ANY (ARRAY[n.old]);
+    PERFORM insp.record_each('rerun', ids::text[], ARRAY(SELECT jsonb_build_object('as', u.id) FROM unnest(fresh) u (id)));
     IF numbers[done] / 1000000 > (numbers[1] - 1) / 1000000 THEN
         PERFORM insp.ensure_partitions_late();
     END IF;
     PERFORM insp.wake(w.lane) FROM (
-        SELECT DISTINCT o.lane FROM unnest(olds) n (old) JOIN insp.job o ON o.id = ANY (ARRAY[n.old])) w;
+        SELECT DISTINCT lanes[u.kin] AS lane FROM (SELECT DISTINCT x.kin FROM unnest(kins) x (kin)) u) w;
 END
 $$;
 COMMENT ON FUNCTION insp.rerun_each(bigint[]) IS
-    'insp.rerun of unresolved dead letters by their internal numbers, each once, also where others run them again at the same time; refusals: how many were refused, by error code';
+    'insp.rerun of unresolved dead letters by their internal numbers, each once, also where others run them again at the same time; a quota with room for a part of them takes the first by region, lane and number; refusals: how many were refused, by error code';
 
 CREATE OR REPLACE FUNCTION insp.resolve_each(p_jobs bigint[], p_note text, OUT done integer, OUT refusals jsonb)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

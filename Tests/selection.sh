@@ -8,7 +8,7 @@ usage() {
 Usage: Tests/selection.sh [--bin DIR] [--letters N] [--consoles N] [--rounds N] [--idle]
   --bin DIR      folder of inspectd (.build/release)
   --letters N    dead letters (100000)
-  --consoles N   consoles at once (1)
+  --consoles N   consoles at once, each with three connections (1)
   --rounds N     rounds, each with letters of its own (3)
   --idle         without a worker
 TEXT
@@ -94,7 +94,8 @@ SQL
         wait $! 2>/dev/null || true
     fi
     running=()
-    for _ in $(seq "$consoles"); do
+    # Each does three batches at once.
+    for _ in $(seq $((3 * consoles))); do
         sql -c 'CALL public.console()' &
         running+=($!)
     done

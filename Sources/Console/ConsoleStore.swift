@@ -8,7 +8,7 @@ internal import Synchronization
 /// The console's calls to the database. Each passes the digest of a person's cookie, which the database checks again.
 package final class ConsoleStore: Sendable {
     private let pages: ConnectionPool
-    /// Batches of tasks, two at once, keep no page waiting.
+    /// Batches of tasks, three at once, keep no page waiting.
     let tasks: ConnectionPool
     /// Nor do counts of whole selections, of which each person has one at a time.
     let counts: ConnectionPool

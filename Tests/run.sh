@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every check and test: formatting, a build with warnings as errors, Swift tests against a private
-# PostgreSQL, the tests of the specimens. Installs what is missing, leaves nothing running. Takes some 30 minutes
+# PostgreSQL, the tests of the specimens. Installs what is missing, leaves nothing running. Takes some 25 minutes
 # on two cores of 2.5 GHz, and longer on slower ones.
 #
 # Usage: Tests/run.sh [--quick | --filter REGEX]

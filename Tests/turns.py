@@ -9,10 +9,9 @@ Usage: Tests/turns.py --data DIR [--rounds N] [--kinds LIST] OLD NEW [MORE...]
 
 Sides and identity: each program stays up with one analyzer (`inspect --batch -`), so that its start is in no figure; the time is
 what the analyzer says of each job (`timingsMs`, `cpu`; for sides also without VIZ text, and for those whose VIZ text every
-program reads). A figure is the median, or the 95th
-percentile, over the images, each with the median of its rounds. `all` is user and system time of the program, its analyzers
-included, over all jobs of a round, the first job's left out. Jobs of identity are the drawn cards of score_sides.py, whose
-selfie and five frames are of the portrait's person. Cold: a new program for each inspection, wall and processor time, once with
+program reads). A figure is the median, or the 95th percentile, over the images, each with the median of its rounds. `all` is user
+and system time of the program, its analyzers included, over all jobs of a round, the first job's left out. Jobs of identity are
+the drawn cards of score_sides.py, whose selfie and five frames are of the portrait's person. Cold: a new program for each inspection, wall and processor time, once with
 its files in the page cache and once with those of the program and its models thrown out of it.
 
 Prints a JSON line for each figure: what each program took, and its ratio to the first as the median over the rounds, with the
@@ -188,13 +187,16 @@ def main():
     parser.add_argument("--kinds", default="sides,identity,cold")
     parser.add_argument("programs", nargs="+")
     arguments = parser.parse_args()
+    kinds = arguments.kinds.split(",")
+    if unknown := set(kinds) - {"sides", "identity", "cold"}:
+        parser.error("unknown kinds: " + ", ".join(sorted(unknown)))
     print(json.dumps({"programs": arguments.programs}), flush=True)
-    for kind in arguments.kinds.split(","):
+    for kind in kinds:
         if kind == "cold":
             cold(arguments.programs, arguments.data, max(5, arguments.rounds))
         elif kind == "sides":
             in_turns(arguments.programs, kind, sides(arguments.data), arguments.rounds)
-        else:
+        elif kind == "identity":
             with tempfile.TemporaryDirectory() as folder:
                 in_turns(arguments.programs, kind, identities(arguments.data, folder), arguments.rounds)
 

@@ -37,7 +37,7 @@ extension StageEngine {
     /// The test image has no line of text, so two rows of strokes are read as if they were.
     private func rehearseText(_ card: DecodedImage) throws(InspectError) {
         let line = try Self.rehearse(self.text, card)
-        // The tables of spellings.
+        // Spellings, labels and months are tables that the first use builds.
         let facts = VIZFacts(lines: [line, line], found: 2, modelSHA256: self.text.modelSHA256)
         try self.rehearseRules(card, line.quad, facts)
     }
@@ -60,7 +60,7 @@ extension StageEngine {
         return line
     }
 
-    /// The rules' tables of text, and what encodes the facts of a side that has everything.
+    /// Runs the rules on one side with an MRZ, a barcode and text, and encodes its facts.
     private func rehearseRules(_ card: DecodedImage, _ frame: Quad, _ viz: VIZFacts) throws(InspectError) {
         let today = CalendarDate(year: 2020, month: 1, day: 1)
         // The specimen of Doc 9303-4.

@@ -30,40 +30,43 @@ import Testing
         }
     }
 
-    /// As while an upgrade writes it.
-    @Test func `A program that is being written is started once it is written`() async throws {
+    /// Lends a program that is open for writing, as while an upgrade writes it.
+    private func withOpenProgram(_ text: String, _ body: (String, FileHandle) async throws -> Void) async throws {
         let script = FileManager.default.temporaryDirectory.appendingPathComponent("analyzer-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: script) }
-        try Data("#!/bin/sh\nexec '\(faultyAnalyzer)' analyzer\n".utf8).write(to: script)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script.path)
-        let writer = try FileHandle(forWritingTo: script)
-        let written = Task {
-            try await Task.sleep(for: .milliseconds(200))
-            try writer.close()
-        }
-        try await withPool(slots: 1, configure: { ($0.executable, $0.arguments) = (script.path, []) }) { pool, _ in
-            let reply = try await pool.perform("echo", "whole")
-            #expect(reply == "whole")
-        }
-        try await written.value
-    }
-
-    @Test(.timed) func `A pool that stops waits no longer for a program that is being written`() async throws {
-        let script = FileManager.default.temporaryDirectory.appendingPathComponent("analyzer-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: script) }
-        try Data("#!/bin/sh\n".utf8).write(to: script)
+        try Data("#!/bin/sh\n\(text)\n".utf8).write(to: script)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script.path)
         let writer = try FileHandle(forWritingTo: script)
         defer { try? writer.close() }
-        var configuration = AnalyzerConfiguration(slots: 1)
-        (configuration.executable, configuration.arguments) = (script.path, [])
-        let pool = AnalyzerPool(configuration: configuration, onEvent: { _ in })
-        let begun = ContinuousClock.now
-        let started = Task { await inspectError { try await pool.start() } }
-        try await Task.sleep(for: .milliseconds(100))
-        await pool.stop()
-        #expect(await started.value?.code == .analyzerUnavailable)
-        #expect(ContinuousClock.now - begun < .seconds(1))
+        try await body(script.path, writer)
+    }
+
+    @Test func `A program that is being written is started once it is written`() async throws {
+        try await self.withOpenProgram("exec '\(faultyAnalyzer)' analyzer") { path, writer in
+            let written = Task {
+                try await Task.sleep(for: .milliseconds(200))
+                try writer.close()
+            }
+            try await withPool(slots: 1, configure: { ($0.executable, $0.arguments) = (path, []) }) { pool, _ in
+                let reply = try await pool.perform("echo", "whole")
+                #expect(reply == "whole")
+            }
+            try await written.value
+        }
+    }
+
+    @Test(.timed) func `A pool that stops waits no longer for a program that is being written`() async throws {
+        try await self.withOpenProgram("") { path, _ in
+            var configuration = AnalyzerConfiguration(slots: 1)
+            (configuration.executable, configuration.arguments) = (path, [])
+            let pool = AnalyzerPool(configuration: configuration, onEvent: { _ in })
+            let begun = ContinuousClock.now
+            let started = Task { await inspectError { try await pool.start() } }
+            try await Task.sleep(for: .milliseconds(100))
+            await pool.stop()
+            #expect(await started.value?.code == .analyzerUnavailable)
+            #expect(ContinuousClock.now - begun < .seconds(1))
+        }
     }
 
     @Test func `No two jobs share a process`() async throws {

@@ -11,8 +11,9 @@ Sides and identity: each program stays up with one analyzer (`inspect --batch -`
 what the analyzer says of each job (`timingsMs`, `cpu`; for sides also without VIZ text, and for those whose VIZ text every
 program reads). A figure is the median, or the 95th percentile, over the images, each with the median of its rounds. `all` is user
 and system time of the program, its analyzers included, over all jobs of a round, the first job's left out. Jobs of identity are
-the drawn cards of score_sides.py, whose selfie and five frames are of the portrait's person. Cold: a new program for each inspection, wall and processor time, once with
-its files in the page cache and once with those of the program and its models thrown out of it.
+the drawn cards of score_sides.py, whose selfie and five frames are of the portrait's person. Cold: a new program for each
+inspection, wall and processor time, once with its files in the page cache and once with those of the program and its models
+thrown out of it.
 
 Prints a JSON line for each figure: what each program took, and its ratio to the first as the median over the rounds, with the
 range.

@@ -267,6 +267,8 @@ def look(browser, origin, ids, faults, shots):
         faults.need(False, f"an open page learned of no change: {str(error).splitlines()[0]}")
     faults.need(sql(f"SELECT insp.job_result('{ids[0]}') #>> '{{decision,type}}'") == "PASSED", "the decision is not stored")
     try:
+        # Her list would be a further page with a stream.
+        ann.goto("about:blank")
         stay(ann.context, origin, ids[1], faults)
     except Exception as error:
         faults.need(False, f"open pages: {str(error).splitlines()[0]}")

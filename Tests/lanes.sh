@@ -21,8 +21,10 @@ check() {
 
 # Names a check that runs beside others, as soon as a lane is free: it has a server and folders of its own, and keeps no time. Those
 # named by `later` take too much processor time for that, or have deadlines. The longest come first, so that none is left alone.
-beside() { queue+=("$(printf '%q ' "$@")"); }
-later() { rest+=("$(printf '%q ' "$@")"); }
+# All give way to those named by `timely`: browsers and cameras keep the time of people.
+beside() { queue+=("nice $(printf '%q ' "$@")"); }
+later() { rest+=("nice $(printf '%q ' "$@")"); }
+timely() { rest+=("as-is $(printf '%q ' "$@")"); }
 queue=()
 rest=()
 # How many may run at once, now. Most of them wait most of the time, for what they killed or stopped.
@@ -87,12 +89,10 @@ dispatch() {
         if [ -s "$scratch/beside.$number.status" ] || ! kill -0 "${pids[number]}" 2>/dev/null; then judge "$number"; fi
     done
     while [ "${#queue[@]}" -gt 0 ] && [ "$(taken)" -lt "$lanes" ]; do
-        eval "started_beside $class ${queue[0]}"
+        eval "started_beside ${queue[0]}"
         queue=("${queue[@]:1}")
     done
 }
-# How those are started that have not begun.
-class='nice'
 
 judge() {
     local name=${besides[$1]}

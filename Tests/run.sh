@@ -167,9 +167,9 @@ if whole; then
     beside "backup and restore" Tests/restore.sh --bin .build/tests/debug
     beside "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug
 
-    later "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
+    timely "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
     later "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
-    later "the console in a browser" Tests/console.sh --bin .build/tests/debug
+    timely "the console in a browser" Tests/console.sh --bin .build/tests/debug
     later "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
     later "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
     later "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
@@ -308,9 +308,8 @@ if whole; then
     by_schema() { [ "$(wc -l <"$scratch/results")" -ge 100 ] && Tests/partner.sh --bin .build/tests/debug --results "$scratch/results"; }
     later "a partner by HTTP alone, and results by their schemas" by_schema
     queue=("${rest[0]}" "${rest[-1]}" "${rest[@]:1:${#rest[@]}-2}" ${queue[@]+"${queue[@]}"})
-    class=as-is
     hurry
-    # They wait a third of their time, and browsers and cameras of the capture link need theirs.
+    # They wait a third of their time.
     lanes=$(($(nproc) + 1))
 fi
 joined

@@ -32,11 +32,9 @@ import Testing
 
     /// Lends a program that is open for writing, as while an upgrade writes it.
     private func withOpenProgram(_ text: String, _ body: (String, FileHandle) async throws -> Void) async throws {
-        let script = FileManager.default.temporaryDirectory.appendingPathComponent("analyzer-\(UUID().uuidString)")
+        let script = try ChildProcess.program("#!/bin/sh\n\(text)\n")
         defer { try? FileManager.default.removeItem(at: script) }
-        try Data("#!/bin/sh\n\(text)\n".utf8).write(to: script)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script.path)
-        let writer = try FileHandle(forWritingTo: script)
+        let writer = FileHandle(fileDescriptor: open(script.path, O_WRONLY | O_CLOEXEC), closeOnDealloc: true)
         defer { try? writer.close() }
         try await body(script.path, writer)
     }

@@ -225,6 +225,7 @@
         // A document lies still: what matters is that there are frames.
         const rate = view.width !== WIDTH ? 5 : scene.motions ? 20 : 12;
         let drawn = 0;
+        const second = [];
         const begun = performance.now();
         const timer = setInterval(() => {
             if (track.readyState === 'ended') {
@@ -236,6 +237,9 @@
             drawn += 1;
             // How much of the machine the camera gets, of 1: Tests/capture.py judges no person by a camera that stands still.
             window.cameraShare = (1000 * drawn) / (performance.now() - begun) / rate;
+            // … and in its worst second, in which a motion may be over.
+            second.push(performance.now());
+            if (second.length > rate) window.cameraWorst = Math.min(window.cameraWorst ?? 1, 1000 / (second.at(-1) - second.shift()));
         }, 1000 / rate);
         return stream;
     };

@@ -151,6 +151,10 @@ class Visit(Installation):
         """How much of the machine the drawn camera got, of 1."""
         return page.evaluate("window.cameraShare ?? 1")
 
+    def worst(self, page):
+        """The same in the camera's worst second."""
+        return page.evaluate("window.cameraWorst ?? 1")
+
     def meet(self, page, name):
         page.wait_for_selector('[data-choice="begin"]')
         self.heading(page)
@@ -158,14 +162,14 @@ class Visit(Installation):
         self.press(page, "begin")
 
     def flashed(self, context, link):
-        """A selfie and the light of the colours, until the job is there; returns the camera's share."""
+        """A selfie and the light of the colours, until the job is there; returns the camera's share, and that in its worst second."""
         page = self.open(context, link)
         self.agree(page)
         self.photograph(page, "selfie")
         self.press(page, "use")
         self.meet(page, "challenge-colours")
         self.outcome(page)
-        return self.share(page)
+        return self.share(page), self.worst(page)
 
     def within(self, page, seconds, holds):
         for _ in range(20 * seconds):

@@ -256,7 +256,8 @@ import Testing
             #expect(try await bob.post("/cases/\(job)/release").status == 303)
         }
         _ = try await site.admin.query("SELECT insp.sample_queue()")
-        #expect(try await site.person("eve", "auditor:*").get("/plots").text.contains(" data-known='"))
+        let eve = try await site.person("eve", "auditor:*")
+        for path in ["/plots", "/tasks"] { #expect(try await eve.get(path).text.contains(" data-known='"), "\(path)") }
         try await site.close()
     }
 

@@ -76,10 +76,9 @@ import Testing
         try (blocks + [more]).joined(separator: "\n").write(toFile: file("code"), atomically: true, encoding: .utf8)
         try lines.joined(separator: "\n").write(toFile: file("input"), atomically: true, encoding: .utf8)
         let interpreter = language == "python" ? "/usr/bin/python3" : "/usr/bin/php"
-        let status = try await ChildProcess(
-            pid: CallbackReceiver.spawn(
-                "/bin/sh",
-                ["-c", "exec \(interpreter) '\(file("code"))' <'\(file("input"))' >'\(file("output"))'"], isQuiet: true)
+        let status = try await ChildProcess.spawn(
+            "/bin/sh", ["-c", "exec \(interpreter) '\(file("code"))' <'\(file("input"))' >'\(file("output"))'"],
+            isQuiet: true
         ).exitStatus()
         #expect(status == 0, "\(language)")
         return try String(contentsOfFile: file("output"), encoding: .utf8).split(separator: "\n").map(String.init)

@@ -163,14 +163,13 @@ import Testing
             to: script, atomically: true, encoding: .utf8)
         try hex(data).write(to: input, atomically: true, encoding: .utf8)
         let output = folder.appendingPathComponent("output")
-        let status = try ChildProcess(
-            pid: CallbackReceiver.spawn(
-                "/bin/sh",
-                [
-                    "-c", "exec \"$@\" <'\(input.path)' >'\(output.path)'", "sh",
-                    language == "php" ? "/usr/bin/php" : "/usr/bin/python3", script.path, action,
-                    key.secret.withBytes { hex($0) }, key.id.text, nonce,
-                ], isQuiet: true)
+        let status = try ChildProcess.spawn(
+            "/bin/sh",
+            [
+                "-c", "exec \"$@\" <'\(input.path)' >'\(output.path)'", "sh",
+                language == "php" ? "/usr/bin/php" : "/usr/bin/python3", script.path, action,
+                key.secret.withBytes { hex($0) }, key.id.text, nonce,
+            ], isQuiet: true
         ).blockingExitStatus()
         guard status == 0 else { return nil }
         let text = try String(contentsOf: output, encoding: .utf8)

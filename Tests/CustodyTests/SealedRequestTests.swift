@@ -252,16 +252,15 @@ import Testing
         let payload = Self.payload(
             Self.personal + ","
                 + Self.part("https://img.example.com/a?x=zqmark", sha256: String(repeating: "aB", count: 32)))
-        let status = try await ChildProcess(
-            pid: CallbackReceiver.spawn(
-                "/bin/sh",
-                [
-                    "-c", "exec /usr/bin/python3 \"$@\" >'\(output)'", "sh",
-                    folder.appendingPathComponent("script").path,
-                    payload, String(site.partner), partnerKey.secret.withBytes { hex($0) },
-                    key.secret.withBytes { hex($0) },
-                    key.id.text,
-                ], isQuiet: true)
+        let status = try await ChildProcess.spawn(
+            "/bin/sh",
+            [
+                "-c", "exec /usr/bin/python3 \"$@\" >'\(output)'", "sh",
+                folder.appendingPathComponent("script").path,
+                payload, String(site.partner), partnerKey.secret.withBytes { hex($0) },
+                key.secret.withBytes { hex($0) },
+                key.id.text,
+            ], isQuiet: true
         ).exitStatus()
         #expect(status == 0)
         let answer = try #require(

@@ -8,7 +8,7 @@ final class StubKMS: Sendable {
     /// `https://localhost:PORT/v1/transit`.
     let mount: String
     let folder: URL
-    private let process: pid_t
+    private let process: ChildProcess
 
     init() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("kms-\(UUID().uuidString)")
@@ -17,7 +17,7 @@ final class StubKMS: Sendable {
         try CallbackReceiver.makeCertificate(name: "localhost", file: file("certificate.pem"), key: file("key.pem"))
         try Data("ok".utf8).write(to: file("mode"))
         try Data("s.token\n".utf8).write(to: file("token"))
-        let process = try CallbackReceiver.spawn(
+        let process = try ChildProcess.spawn(
             "/usr/bin/python3",
             [
                 "\(ScratchDatabase.root)/Tests/vault-server.py", "--certificate", file("certificate.pem").path, "--key",
@@ -26,13 +26,12 @@ final class StubKMS: Sendable {
             ])
         self.process = process
         self.folder = folder
-        let port = try ChildProcess(pid: self.process).words(from: file("port"))[0]
+        let port = try self.process.words(from: file("port"))[0]
         self.mount = "https://localhost:\(port)/v1/transit"
     }
 
     deinit {
-        kill(self.process, SIGKILL)
-        waitpid(self.process, nil, 0)
+        self.process.end()
         try? FileManager.default.removeItem(at: self.folder)
     }
 
@@ -71,7 +70,7 @@ final class StubKMS: Sendable {
 
 /// Runs a program to its end.
 func runQuietly(_ path: String, _ arguments: [String]) throws {
-    let status = try ChildProcess(pid: CallbackReceiver.spawn(path, arguments, isQuiet: true)).blockingExitStatus()
+    let status = try ChildProcess.spawn(path, arguments, isQuiet: true).blockingExitStatus()
     guard status == 0 else { throw ProgramFailed(description: "\(path) ended with \(status)") }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// The faulty analyzer as an executable without its own options, since a worker passes those of the real one.
 enum FaultyAnalyzer {
@@ -18,15 +19,13 @@ enum FaultyAnalyzer {
         _ options: String,
         facts: (acquired: String, face: String) = (#"{"images": {}, "cpuMs": 0}"#, #"{"images": {}, "cpuMs": 0}"#)
     ) throws -> String {
-        let script = FileManager.default.temporaryDirectory.appendingPathComponent("analyzer-\(UUID().uuidString)")
-        let text = """
+        try ChildProcess.program(
+            """
             #!/bin/sh
             exec '\(Program.faultyAnalyzer)' \(options) \\
                 --reply 'acquired=\(facts.acquired)' --reply 'face=\(facts.face)'
 
             """
-        try Data(text.utf8).write(to: script)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script.path)
-        return script.path
+        ).path
     }
 }

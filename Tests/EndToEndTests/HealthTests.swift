@@ -130,11 +130,7 @@ import Testing
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).prom").path
         try Data(text.utf8).write(to: URL(fileURLWithPath: file))
         let command = "\(path) check metrics <'\(file)' >'\(file).out' 2>&1"
-        var words: [UnsafeMutablePointer<CChar>?] = [strdup("/bin/sh"), strdup("-c"), strdup(command), nil]
-        defer { words.forEach { free($0) } }
-        var pid: pid_t = 0
-        guard posix_spawn(&pid, "/bin/sh", nil, nil, &words, nil) == 0 else { return "could not be run" }
-        let isGood = try ChildProcess(pid: pid).blockingExitStatus() == 0
+        let isGood = try ChildProcess.spawn("/bin/sh", ["-c", command]).blockingExitStatus() == 0
         return isGood ? nil : try String(contentsOfFile: "\(file).out", encoding: .utf8)
     }
 

@@ -50,9 +50,9 @@ import Testing
         let folder = FileManager.default.temporaryDirectory.appending(path: "hostile-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         let script = "\(ScratchDatabase.root)/Tests/Formats/hostile.py"
-        let pid = try CallbackReceiver.spawn(
+        let process = try ChildProcess.spawn(
             "/usr/bin/python3", [script, "--out", folder.path, "--count", "300", "--seed", "1"])
-        try #require(try await ChildProcess(pid: pid).exitStatus() == 0)
+        try #require(try await process.exitStatus() == 0)
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
         try #require(names.count == 300)
         let answers = try await Self.inspect(names.map { ($0, "\(folder.path)/\($0)") })

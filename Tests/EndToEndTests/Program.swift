@@ -52,24 +52,18 @@ struct Program {
         defer { withExtendedLifetime(source) {} }
         try (input ?? Data()).write(to: source.url)
 
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, inputPath ?? source.url.path, O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(&actions, 1, self.output.url.path, O_WRONLY | O_CREAT, 0o600)
-        posix_spawn_file_actions_addopen(&actions, 2, self.errors.url.path, O_WRONLY | O_CREAT, 0o600)
         var variables = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"]
         for name in ["INSPECTD_MODELS", "LD_LIBRARY_PATH"] {
             variables[name] = ProcessInfo.processInfo.environment[name]
         }
         variables.merge(environment) { $1 }
-        var words = ([Self.inspectd] + arguments).map { strdup($0) } + [nil]
-        var settings = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
-        defer { (words + settings).forEach { free($0) } }
-        var pid: pid_t = 0
-        let status = posix_spawn(&pid, Self.inspectd, &actions, nil, &words, &settings)
-        guard status == 0 else { throw Failed(message: "posix_spawn: \(String(cString: strerror(status)))") }
-        self.process = Process(pid: pid)
+        let files = [inputPath ?? source.url.path, self.output.url.path, self.errors.url.path]
+        let process = try ChildProcess.spawn(Self.inspectd, arguments, environment: variables) { actions in
+            posix_spawn_file_actions_addopen(&actions, 0, files[0], O_RDONLY, 0)
+            posix_spawn_file_actions_addopen(&actions, 1, files[1], O_WRONLY | O_CREAT, 0o600)
+            posix_spawn_file_actions_addopen(&actions, 2, files[2], O_WRONLY | O_CREAT, 0o600)
+        }
+        self.process = Process(pid: process.pid)
     }
 
     /// Sends a signal to the process, unless it has ended and was waited for.

@@ -29,26 +29,18 @@ final class PseudoTerminal {
         var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
         _ = ioctl(master, UInt(TIOCSWINSZ), &size)
 
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // POSIX_SPAWN_SETSID: the terminal that a session's leader opens first is its own, so that Ctrl-C is a signal.
-        posix_spawnattr_setflags(&attributes, 0x80)
-        posix_spawn_file_actions_addopen(&actions, 0, self.path, O_RDWR, 0)
-        posix_spawn_file_actions_adddup2(&actions, 0, 1)
-        posix_spawn_file_actions_adddup2(&actions, 0, 2)
-        let variables = ["PATH": "/usr/bin:/bin", "TERM": "xterm"].merging(environment) { $1 }
-        var words = ([program] + arguments).map { strdup($0) } + [nil]
-        var settings = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
-        defer { (words + settings).forEach { free($0) } }
-        var pid: pid_t = 0
         self.initialModes = Self.modes(of: self.master)
-        let status = posix_spawn(&pid, program, &actions, &attributes, &words, &settings)
-        guard status == 0 else { throw Program.Failed(message: "posix_spawn: \(String(cString: strerror(status)))") }
-        self.pid = pid
+        let path = self.path
+        // So that Ctrl-C is a signal.
+        let process = try ChildProcess.spawn(
+            program, arguments, environment: ["PATH": "/usr/bin:/bin", "TERM": "xterm"].merging(environment) { $1 },
+            ownSession: true
+        ) { actions in
+            posix_spawn_file_actions_addopen(&actions, 0, path, O_RDWR, 0)
+            posix_spawn_file_actions_adddup2(&actions, 0, 1)
+            posix_spawn_file_actions_adddup2(&actions, 0, 2)
+        }
+        self.pid = process.pid
     }
 
     deinit {

@@ -45,14 +45,14 @@ import Testing
         defer { try? FileManager.default.removeItem(at: derived) }
         let inputs = try await TestInputs.folder
         let labels = Self.faults.map(\.front).filter { !$0.hasSuffix(".jpg") }
-        let pid = try CallbackReceiver.spawn(
+        let process = try ChildProcess.spawn(
             "/usr/bin/python3",
             [
                 "\(ScratchDatabase.root)/Tests/derive-documents.py", "make", "--out", derived.path, "--face",
                 inputs.appending(path: "faces/obama.jpg").path, "--documents", "td1_0", "--count", "\(labels.count)",
                 "--labels", labels.joined(separator: ","), "--seed", "3",
             ])
-        try #require(try await ChildProcess(pid: pid).exitStatus() == 0)
+        try #require(try await process.exitStatus() == 0)
         let files = try FileManager.default.contentsOfDirectory(atPath: derived.path)
         func path(_ name: String) -> String {
             guard let file = files.first(where: { $0.dropFirst(5).hasPrefix("\(name)_td1") }) else {

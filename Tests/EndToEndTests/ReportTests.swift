@@ -156,8 +156,8 @@ import Testing
     ///
     /// - Returns: Its exit status, or minus the signal's number.
     private func run(_ script: String, with image: String) async throws -> Int32 {
-        let pid = try CallbackReceiver.spawn("/usr/bin/python3", ["-c", script, Program.inspectd, image])
-        return try await ChildProcess(pid: pid).exitStatus()
+        let process = try ChildProcess.spawn("/usr/bin/python3", ["-c", script, Program.inspectd, image])
+        return try await process.exitStatus()
     }
 
     @Test(.timeLimit(.minutes(5)))

@@ -78,19 +78,13 @@ struct VerifyTests {
         let body = folder.appendingPathComponent("body")
         try Data(callback.body.utf8).write(to: body)
         let variables = [
-            "PATH=/usr/bin:/bin", "WEBHOOK_ID=\(callback.id)", "WEBHOOK_TIMESTAMP=\(callback.timestamp)",
-            "WEBHOOK_SIGNATURE=\(callback.signature)", "NOW=\(callback.now)",
+            "PATH": "/usr/bin:/bin", "WEBHOOK_ID": callback.id, "WEBHOOK_TIMESTAMP": callback.timestamp,
+            "WEBHOOK_SIGNATURE": callback.signature, "NOW": "\(callback.now)",
         ]
-        let words = ([path] + arguments).map { strdup($0) } + [nil]
-        let environment = variables.map { strdup($0) } + [nil]
-        defer { for word in words + environment { free(word) } }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, body.path, O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
-        var pid: pid_t = 0
-        try #require(posix_spawn(&pid, path, &actions, nil, words, environment) == 0, "\(path) cannot be run")
-        return try ChildProcess(pid: pid).blockingExitStatus()
+        let process = try ChildProcess.spawn(path, arguments, environment: variables) { actions in
+            posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, body.path, O_RDONLY, 0)
+            posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+        }
+        return try process.blockingExitStatus()
     }
 }

@@ -25,7 +25,7 @@ package final class CallbackReceiver: Sendable {
     package let folder: URL
     /// PEM of the certificate that a client must trust, if the receiver speaks TLS.
     package let certificate: URL?
-    private let process: pid_t
+    private let process: ChildProcess
 
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
@@ -65,17 +65,16 @@ package final class CallbackReceiver: Sendable {
             arguments += ["--tls-certificate", file.path, "--tls-key", key.path]
             certificate = file
         }
-        self.process = try Self.spawn("/usr/bin/python3", arguments)
+        self.process = try ChildProcess.spawn("/usr/bin/python3", arguments)
         self.folder = folder
         self.certificate = certificate
-        let port = try ChildProcess(pid: self.process).words(from: portFile)[0]
+        let port = try self.process.words(from: portFile)[0]
         guard let number = Int(port) else { throw Failure(description: "the receiver's port is \(port)") }
         self.port = number
     }
 
     deinit {
-        kill(self.process, SIGKILL)
-        waitpid(self.process, nil, 0)
+        self.process.end()
         try? FileManager.default.removeItem(at: self.folder)
     }
 
@@ -139,23 +138,8 @@ package final class CallbackReceiver: Sendable {
     }
 
     private static func openssl(_ arguments: [String]) throws {
-        let process = try Self.spawn("/usr/bin/openssl", arguments, isQuiet: true)
-        guard try ChildProcess(pid: process).blockingExitStatus() == 0 else {
+        guard try ChildProcess.spawn("/usr/bin/openssl", arguments, isQuiet: true).blockingExitStatus() == 0 else {
             throw Failure(description: "openssl made no certificate")
         }
-    }
-
-    /// `posix_spawn`, because Foundation's `Process` waits in a run loop, of which a pool thread of Swift has none.
-    package static func spawn(_ path: String, _ arguments: [String], isQuiet: Bool = false) throws -> pid_t {
-        var pid: pid_t = 0
-        let words = ([path] + arguments).map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        if isQuiet { posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) }
-        let result = posix_spawn(&pid, path, &actions, nil, words, environ)
-        guard result == 0 else { throw Failure(description: "\(path): \(String(cString: strerror(result)))") }
-        return pid
     }
 }

@@ -7,6 +7,55 @@ package struct ChildProcess {
 
     package init(pid: Int32) { self.pid = pid }
 
+    /// Starts a program.
+    ///
+    /// `posix_spawn`, because Foundation's `Process` waits in a run loop, of which a pool thread of Swift has none.
+    ///
+    /// - Parameters:
+    ///   - environment: All its variables; `nil`: this process's.
+    ///   - ownSession: Whether the terminal that it opens first becomes its own.
+    ///   - isQuiet: Whether its errors go nowhere.
+    ///   - streams: Opens what is not inherited.
+    package static func spawn(
+        _ path: String, _ arguments: [String], environment: [String: String]? = nil, ownSession: Bool = false,
+        isQuiet: Bool = false, streams: (inout posix_spawn_file_actions_t) -> Void = { _ in }
+    ) throws -> ChildProcess {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if isQuiet { posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) }
+        streams(&actions)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // POSIX_SPAWN_SETSID
+        if ownSession { posix_spawnattr_setflags(&attributes, 0x80) }
+        let words = ([path] + arguments).map { strdup($0) } + [nil]
+        let settings = environment ?? ProcessInfo.processInfo.environment
+        let variables = settings.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for word in words + variables { free(word) } }
+        var pid: pid_t = 0
+        let status = posix_spawn(&pid, path, &actions, &attributes, words, variables)
+        guard status == 0 else { throw NotStarted(path: path, reason: String(cString: strerror(status))) }
+        return ChildProcess(pid: pid)
+    }
+
+    /// Writes a program to a temporary file. While any process has it open for writing it cannot be run, and children
+    /// that are started meanwhile keep what Foundation has open.
+    package static func program(_ text: String) throws -> URL {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("program-\(UUID().uuidString)")
+        let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o755)
+        guard descriptor >= 0 else { throw NotStarted(path: file.path, reason: String(cString: strerror(errno))) }
+        try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: Data(text.utf8))
+        return file
+    }
+
+    /// A program that the system does not start.
+    package struct NotStarted: Error {
+        package let path: String
+        package let reason: String
+    }
+
     /// Waits for the end.
     ///
     /// - Returns: The exit status, or minus the signal's number.

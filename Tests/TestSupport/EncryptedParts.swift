@@ -38,16 +38,9 @@ package struct EncryptedParts: Sendable {
                 token.add_recipient(key)
                 (folder / f"{n}.jwe").write_text(token.serialize(compact=True))
             """
-        var pid: pid_t = 0
-        let directory: String = folder.path
-        let text: [String] = [
-            "/usr/bin/python3", "-c", script, directory, keyID, String(contents.count), header,
-        ]
-        let words = text.map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        guard posix_spawn(&pid, "/usr/bin/python3", nil, nil, words, environ) == 0,
-            try ChildProcess(pid: pid).blockingExitStatus() == 0
-        else { throw Failure() }
+        let process = try ChildProcess.spawn(
+            "/usr/bin/python3", ["-c", script, folder.path, keyID, String(contents.count), header])
+        guard try process.blockingExitStatus() == 0 else { throw Failure() }
         self.parts = try contents.indices.map { try Data(contentsOf: folder.appendingPathComponent("\($0).jwe")) }
     }
 }

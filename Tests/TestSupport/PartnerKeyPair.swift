@@ -63,12 +63,7 @@ package struct PartnerKeyPair: Sendable {
     }
 
     private static func python(_ script: String, _ folder: URL, _ more: String...) throws {
-        var pid: pid_t = 0
-        let text: [String] = ["/usr/bin/python3", "-c", script, folder.path] + more
-        let words = text.map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        guard posix_spawn(&pid, "/usr/bin/python3", nil, nil, words, environ) == 0,
-            try ChildProcess(pid: pid).blockingExitStatus() == 0
-        else { throw Failure() }
+        let process = try ChildProcess.spawn("/usr/bin/python3", ["-c", script, folder.path] + more)
+        guard try process.blockingExitStatus() == 0 else { throw Failure() }
     }
 }

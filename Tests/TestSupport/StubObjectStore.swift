@@ -5,7 +5,7 @@ import Glibc
 package final class StubObjectStore: Sendable {
     package let port: String
     package let folder: URL
-    private let process: pid_t
+    private let process: ChildProcess
 
     /// - Parameter token: Its keys are temporary and need this session token.
     package init(token: String? = nil) throws {
@@ -16,19 +16,18 @@ package final class StubObjectStore: Sendable {
         try Data().write(to: URL(fileURLWithPath: path("log")))
         let keys = ["AKIDTEST", "secret/Key+With=Signs"] + (token.map { [$0] } ?? [])
         try Data(keys.joined(separator: "\n").utf8).write(to: URL(fileURLWithPath: path("credentials")))
-        self.process = try CallbackReceiver.spawn(
+        self.process = try ChildProcess.spawn(
             "/usr/bin/python3",
             [
                 "\(ScratchDatabase.root)/Tests/s3-server.py", "--port-file", path("port"), "--mode-file", path("mode"),
                 "--log", path("log"), "--access", keys[0], "--secret", keys[1],
             ] + (token.map { ["--token", $0] } ?? []))
         self.folder = folder
-        self.port = try ChildProcess(pid: self.process).words(from: folder.appendingPathComponent("port"))[0]
+        self.port = try self.process.words(from: folder.appendingPathComponent("port"))[0]
     }
 
     deinit {
-        kill(self.process, SIGKILL)
-        waitpid(self.process, nil, 0)
+        self.process.end()
         try? FileManager.default.removeItem(at: self.folder)
     }
 

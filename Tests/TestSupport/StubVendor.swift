@@ -11,7 +11,7 @@ package final class StubVendor: Sendable {
     /// PEM of the certificate that a client must trust.
     package let certificate: URL
     private let folder: URL
-    private let process: pid_t
+    private let process: ChildProcess
 
     /// - Parameter deviceKey: What a client must show.
     package init(deviceKey: String = StubVendor.deviceKey) throws {
@@ -21,7 +21,7 @@ package final class StubVendor: Sendable {
         try CallbackReceiver.makeCertificate(name: "localhost", file: file("certificate.pem"), key: file("key.pem"))
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("vendor-server.py")
-        self.process = try CallbackReceiver.spawn(
+        self.process = try ChildProcess.spawn(
             "/usr/bin/python3",
             [
                 script.path, "--certificate", file("certificate.pem").path, "--key", file("key.pem").path,
@@ -30,14 +30,13 @@ package final class StubVendor: Sendable {
             ])
         self.folder = folder
         self.certificate = file("certificate.pem")
-        let words = try ChildProcess(pid: self.process).words(2, from: file("port"))
+        let words = try self.process.words(2, from: file("port"))
         self.url = "https://localhost:\(words[0])"
         self.pin = words[1]
     }
 
     deinit {
-        kill(self.process, SIGKILL)
-        waitpid(self.process, nil, 0)
+        self.process.end()
         try? FileManager.default.removeItem(at: self.folder)
     }
 

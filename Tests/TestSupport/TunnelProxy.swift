@@ -5,7 +5,7 @@ package final class TunnelProxy: Sendable {
     /// `http://127.0.0.1:PORT`.
     package let url: String
     private let folder: URL
-    private let process: pid_t
+    private let process: ChildProcess
 
     /// - Parameter answer: The status with which it refuses every request; `nil`: it makes tunnels.
     package init(refusing answer: Int? = nil) throws {
@@ -14,18 +14,17 @@ package final class TunnelProxy: Sendable {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("tunnel-proxy.py")
         let port = folder.appendingPathComponent("port")
-        self.process = try CallbackReceiver.spawn(
+        self.process = try ChildProcess.spawn(
             "/usr/bin/python3",
             [script.path, "--port-file", port.path, "--log", folder.appendingPathComponent("log").path]
                 + (answer.map { ["--answer", "\($0)"] } ?? []))
         self.folder = folder
-        let number = try ChildProcess(pid: self.process).words(from: port)[0]
+        let number = try self.process.words(from: port)[0]
         self.url = "http://127.0.0.1:\(number)"
     }
 
     deinit {
-        kill(self.process, SIGKILL)
-        waitpid(self.process, nil, 0)
+        self.process.end()
         try? FileManager.default.removeItem(at: self.folder)
     }
 

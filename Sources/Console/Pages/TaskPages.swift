@@ -70,6 +70,8 @@ struct SelectionPage {
 struct TasksPage {
     var session: ConsoleSession
     var rows: [TaskRow]
+    /// The stamp of what the page shows, or of what was before.
+    var known: String?
 
     private var mayAct: Bool { self.session.roles.contains(.operator) }
 
@@ -96,7 +98,7 @@ struct TasksPage {
         ]
         if self.mayAct { content.append("<h2>Begin a task</h2>\n\(SelectionKind.allCases.map(self.form))") }
         return ConsolePage(
-            title: "Tasks", session: self.session, stream: "/live/tasks", content: content
+            title: "Tasks", session: self.session, stream: "/live/tasks", known: self.known, content: content
         ).response()
     }
 

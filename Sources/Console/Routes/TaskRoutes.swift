@@ -21,7 +21,9 @@ extension ConsoleRoute {
         },
         ConsoleRoute("GET", "/tasks", Self.seeing) { call, _ in
             let session = try call.signedIn()
-            return TasksPage(session: session, rows: try await call.store.tasks(session)).response
+            // A task may end before the page has opened its stream.
+            let known = try await call.stamp(of: .tasks, session)
+            return TasksPage(session: session, rows: try await call.store.tasks(session), known: known).response
         },
         ConsoleRoute("POST", "/tasks/{number}/stop", .roles([.operator])) { call, _ in
             try await call.store.stopTask(try call.signedIn(), try call.rowNumber())

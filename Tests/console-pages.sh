@@ -31,8 +31,9 @@ if [ -z "$bin" ]; then
     bin=.build/release
 fi
 start_postgres
-"$bin/inspectd" migrate --roles >/dev/null 2>&1
-"$bin/inspectd" migrate >/dev/null 2>&1
+export INSPECTD_MIGRATIONS=$PWD/Migrations
+quietly "the roles" "$bin/inspectd" migrate --roles
+quietly "the schema" "$bin/inspectd" migrate
 say "filling the database with $jobs jobs"
 quietly "the filling" psql -X -q -v jobs="$jobs" "$INSPECTD_DATABASE_URL" -f Tests/console-pages.sql
 say "asking for pages"

@@ -37,8 +37,9 @@ if [ -z "$bin" ]; then
     bin=.build/release
 fi
 start_postgres
-"$bin/inspectd" migrate --roles >/dev/null 2>&1
-"$bin/inspectd" migrate >/dev/null 2>&1
+export INSPECTD_MIGRATIONS=$PWD/Migrations
+quietly "the roles" "$bin/inspectd" migrate --roles
+quietly "the schema" "$bin/inspectd" migrate
 "$venv/bin/python" Tests/console.py --bin "$bin" --folder "$scratch" ${shots:+--shots "$shots"} &
 run=$!
 remember "$run"

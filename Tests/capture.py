@@ -68,7 +68,7 @@ class Capture(Visit):
         self.photograph(page, "selfie")
         self.press(page, "use")
         self.meet(page, "challenge-colours")
-        page.wait_for_selector("#stage[data-colour]:not([data-colour=''])", timeout=20000)
+        page.wait_for_selector("#stage[data-colour]:not([data-colour=''])", timeout=60000)
         self.picture(page, "colours", is_moving=True)
         said = self.outcome(page)
         self.picture(page, "end")
@@ -116,7 +116,7 @@ class Capture(Visit):
 
         page.route("**/submit", lose)
         self.meet(page, "challenge-motion")
-        page.wait_for_selector("#stage[data-step]:not([data-step=''])", timeout=20000)
+        page.wait_for_selector("#stage[data-step]:not([data-step=''])", timeout=60000)
         self.picture(page, "motion-order", is_moving=True)
         said = self.outcome(page)
         self.expect(len(lost) == 2 and lost[0] == lost[1], f"lost uploads {lost}")

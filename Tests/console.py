@@ -117,7 +117,7 @@ def stay(context, origin, job, faults):
     page.goto(origin + "/endpoints")
     sql("UPDATE insp.console_session SET seen_at = now() - interval '20 minutes' WHERE actor = 'console:ann'")
     page.evaluate("window.zqstays = document.querySelector('#live table').zqold = true")
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while page.evaluate("document.querySelector('#live table').zqold === true") and time.monotonic() < deadline:
         page.wait_for_timeout(200)
     faults.need(page.evaluate("document.querySelector('#live table').zqold !== true"), "the endpoints are not renewed")
@@ -126,7 +126,7 @@ def stay(context, origin, job, faults):
     # A hidden page holds no stream, and learns afterwards what it missed.
     page.goto(origin + "/cases")
     page.wait_for_timeout(2000)
-    with page.expect_event("requestfailed", lambda request: "/live/" in request.url, timeout=5000):
+    with page.expect_event("requestfailed", lambda request: "/live/" in request.url, timeout=60000):
         hide(page, True)
     asked.clear()
     bob = "(SELECT token_sha256 FROM insp.console_session WHERE actor = 'console:bob' LIMIT 1)"
@@ -134,7 +134,7 @@ def stay(context, origin, job, faults):
     page.wait_for_timeout(3000)
     faults.need(not asked, f"a hidden page asks for {[request.url for request in asked]}")
     hide(page, False)
-    page.wait_for_selector("#live:has-text('bob')", timeout=10000)
+    page.wait_for_selector("#live:has-text('bob')", timeout=60000)
     faults.need(any("/live/cases?since=" in request.url for request in asked), "the page begins anew when it is seen again")
     faults.need("The list changed at" in page.inner_text("#news"), "nobody hears that the list has changed")
     faults.need(page.query_selector("[role=status] table") is None, "the whole table is read out")
@@ -145,7 +145,7 @@ def stay(context, origin, job, faults):
         pages.append(context.new_page())
         pages[-1].goto(origin + "/cases")
         pages[-1].wait_for_timeout(1500)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (ended := [one for one in pages if "Only four" in one.inner_text("#news")]):
         pages[0].wait_for_timeout(200)
     faults.need(len(ended) == 1, f"of five pages {len(ended)} gave way")
@@ -156,7 +156,7 @@ def stay(context, origin, job, faults):
         faults.need(not asked, "a page that gave way asks again by itself")
         ended[0].evaluate("window.dispatchEvent(new Event('focus'))")
         # It opens its stream, and fetches itself once what it missed is known.
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not any("/live/cases" in request.url for request in asked):
             ended[0].wait_for_timeout(100)
         faults.need(any("/live/cases" in request.url for request in asked) and "Only four" not in ended[0].inner_text("#news"),
@@ -182,11 +182,11 @@ def keep_typing(context, origin, seen, faults):
     page.type("input[name=reason]", "yz")
     faults.need(not any("/session/keep" in url for url in asked), "the session is kept more often than once a minute")
     page.clock.fast_forward(27 * 60_000)
-    page.wait_for_selector("[aria-live]:has-text('Your session ends in 2 minutes')", timeout=5000)
+    page.wait_for_selector("[aria-live]:has-text('Your session ends in 2 minutes')", timeout=60000)
     page.click("text=Stay signed in")
-    page.wait_for_selector("text=Stay signed in", state="hidden", timeout=5000)
+    page.wait_for_selector("text=Stay signed in", state="hidden", timeout=60000)
     page.clock.fast_forward(31 * 60_000)
-    page.wait_for_selector("[aria-live]:has-text('Your session has ended')", timeout=5000)
+    page.wait_for_selector("[aria-live]:has-text('Your session has ended')", timeout=60000)
     page.close()
 
 
@@ -204,14 +204,14 @@ def retry(context, url, faults):
 
     page.route("**/cases/*/images/*", answer)
     page.goto(url)
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not any("?try=1" in url for url in asked):
         page.wait_for_timeout(200)
     faults.need(any("?try=1" in url for url in asked), "an image that was not shown is not asked for again")
     page.unroute("**/cases/*/images/*")
     page.route("**/cases/*/images/*", lambda route: route.fulfill(status=404))
     page.goto(url)
-    page.wait_for_selector("figure:has-text('try the link below it') a:has-text('open in a new tab')", timeout=20000)
+    page.wait_for_selector("figure:has-text('try the link below it') a:has-text('open in a new tab')", timeout=60000)
     page.close()
 
 
@@ -257,10 +257,10 @@ def look(browser, origin, ids, faults, shots):
     ann.goto(origin + "/cases")
     # Bob's page of that case and ann's list learn of what happens without being loaded again.
     try:
-        bob.wait_for_selector("#news:has-text('changed')", timeout=10000)
+        bob.wait_for_selector("#news:has-text('changed')", timeout=60000)
         ann.evaluate("window.zqstays = true")
         sql(f"SELECT insp.console_take((SELECT token_sha256 FROM insp.console_session WHERE actor = 'console:bob' LIMIT 1), '{ids[1]}')")
-        ann.wait_for_selector("#live:has-text('bob')", timeout=10000)
+        ann.wait_for_selector("#live:has-text('bob')", timeout=60000)
         faults.need(ann.evaluate("window.zqstays === true"), "the list was loaded anew, not renewed")
         sql(f"SELECT insp.console_release((SELECT token_sha256 FROM insp.console_session WHERE actor = 'console:bob' LIMIT 1), '{ids[1]}')")
     except Exception as error:
@@ -359,7 +359,7 @@ def look(browser, origin, ids, faults, shots):
     ann.click("text=Begin")
     ann.wait_for_url("**/tasks")
     try:
-        ann.wait_for_selector("#live:has-text('5 of 5')", timeout=20000)
+        ann.wait_for_selector("#live:has-text('5 of 5')", timeout=60000)
     except Exception:
         faults.need(False, "the page of tasks does not learn of its end")
     seen.append(judge(ann, "tasks", faults, shots))
@@ -422,7 +422,7 @@ def main():
         started.append(subprocess.Popen(
             [f"{given.bin}/inspectd", "console", "--url", origin, "--listen", str(port), "--analyzer-slots", "1",
              "--oidc-issuer", f"http://127.0.0.1:{provider}", "--oidc-client", "desk"], stderr=log))
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while "console open" not in Path(log.name).read_text() and time.monotonic() < deadline:
             time.sleep(0.1)
         with sync_playwright() as playwright:

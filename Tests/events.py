@@ -114,7 +114,7 @@ class Trial:
 
     def ask(self, sql):
         """While the database is killed, this asks again."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while True:
             answer = self.psql(sql)
             if answer.returncode == 0:
@@ -142,7 +142,7 @@ class Trial:
     @staticmethod
     def patiently(call):
         """The gateway may have been started just now."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 180
         while True:
             try:
                 return call()
@@ -227,7 +227,7 @@ class Trial:
 
     def restart_database(self):
         """Unless it runs."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while True:
             # Its processes notice its end one by one, and hold the shared memory until then.
             done = subprocess.run(["deploy/scratch-postgres.sh", "start", self.options.postgres], stdout=subprocess.DEVNULL,
@@ -255,7 +255,7 @@ class Trial:
         while any(thread.is_alive() for thread in threads):
             self.restart_database()
             time.sleep(0.2)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while True:
             # By gateway or worker, as always.
             self.unnumbered = int(self.ask("SELECT count(*) FROM insp.callback_pull WHERE position IS NULL"))
@@ -265,7 +265,7 @@ class Trial:
         self.expected = self.ask(
             "SELECT string_agg(c.webhook_id, ' ' ORDER BY p.epoch, p.position) FROM insp.callback_pull p"
             " JOIN insp.callback c ON c.id = p.callback_id WHERE p.position IS NOT NULL").split()
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while time.monotonic() < end:
             entries = self.pulled()
             seen = {e["id"] for entry in entries for e in entry.get("events", [])}

@@ -157,7 +157,7 @@ class States:
             capture.press(page, "use")
             name = "motion" if asked == "step" else "colours"
             capture.meet(page, "challenge-" + name)
-            page.wait_for_selector(f"#stage[data-{asked}]:not([data-{asked}=''])", timeout=20000)
+            page.wait_for_selector(f"#stage[data-{asked}]:not([data-{asked}=''])", timeout=60000)
             capture.picture(page, "stage-" + name)
             context.close()
 

@@ -273,7 +273,7 @@ import Testing
         _ = try await (try fixture.store()).key(key.id)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `A person's key without any below is dropped, and not while one is added`() async throws {
         let fixture = try await KeyStoreFixture()
         let store = try fixture.store()

@@ -251,7 +251,7 @@ import Testing
             ])
         defer { running.send(SIGKILL) }
         try await site.write(1)
-        try await waitUntil("the running signer has signed", within: .seconds(30)) {
+        try await waitUntil("the running signer has signed") {
             try await site.admin.query("SELECT insp.last_checkpoint()")[0].int(0) == 2
         }
         try await self.cut(site, behind: 4)

@@ -344,7 +344,7 @@ import Testing
         #expect(try await gateway.stop() == 0)
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `The page's files come from the program, unchanged, and one of them may be embedded elsewhere`() async throws {
         let gateway = try await Gateway.start(scopes: Self.scopes)
         let module = try await gateway.send("GET", "/capture/assets/v1/page.js", nil, bearer: "")

@@ -32,7 +32,7 @@ import Testing
         try await admin.query("SELECT count(*) FROM insp.job WHERE forgotten_at IS NULL")[0].int(0)
     }
 
-    @Test(.timeLimit(.minutes(2)), arguments: Self.commands)
+    @Test(.timeLimit(.minutes(5)), arguments: Self.commands)
     func `An erasure takes what an open transaction commits meanwhile`(_ words: [String]) async throws {
         let (database, admin, producer) = try await self.begin()
         let program = try Program(words, environment: ["INSPECTD_DATABASE_URL": database.url])
@@ -46,7 +46,7 @@ import Testing
         #expect(try await admin.query("SELECT count(*) FROM insp.part")[0].int(0) == 0)
     }
 
-    @Test(.timeLimit(.minutes(2)), arguments: Self.commands)
+    @Test(.timeLimit(.minutes(5)), arguments: Self.commands)
     func `An erasure that a transaction outlasts says so, and its repetition erases the rest`(
         _ words: [String]
     ) async throws {

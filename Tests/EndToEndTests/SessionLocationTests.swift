@@ -5,7 +5,7 @@ import Testing
 
 /// A session that takes longer than its request.
 @Suite struct SessionLocationTests {
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `The credential that got a location can follow it to the answer`() async throws {
         // Nobody works on it.
         let gateway = try await Gateway.start(["--longest-wait", "1"], scopes: "{session}")

@@ -56,7 +56,7 @@ import Testing
         #expect(try await worker.wait() == 0)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `An id of no job is refused with its code`() async throws {
         let database = try await ScratchDatabase.migrated()
         for arguments in [

@@ -269,7 +269,7 @@ import Testing
         return fixture
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `Whatever the arguments are, a call succeeds or is refused with a code of the error table`() async throws {
         var random = SplitMix64(seed: TestRandom.seed)
         let fixture = try await Self.fixture()

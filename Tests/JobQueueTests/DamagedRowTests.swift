@@ -330,7 +330,7 @@ import Testing
         #expect(try await fixture.count("insp.event WHERE kind = '\(kind)'") == 3)
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `A second row of a job in the queue keeps no other from its end`() async throws {
         let fixture = try await QueueFixture()
         // Of leased jobs, whose worker is alive, and of one that waits.

@@ -169,7 +169,7 @@ import Testing
         #expect(try await fixture.count("insp.record WHERE words IS NOT NULL") == 0)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `An erasure waits for no other job's request, and never long for anything else`() async throws {
         let fixture = try await QueueFixture()
         let payload = #"{"partner":"acme","workflow":"enrollment","faceId":"f","userReference":"ann"}"#

@@ -108,7 +108,7 @@ import Testing
         for connection in [slow, held, snapshot] { await connection.close() }
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `A reader sees each event once while many write, some late, and places are given in pieces`()
         async throws
     {

@@ -303,7 +303,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `A review or an import that meets a person's open request is refused with a code`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.admin.query("SELECT insp.set_partner('acme', review => 'always')")

@@ -36,7 +36,7 @@ import Testing
         await session.close()
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `An erasure that waited for a rerun finds it, whatever the database's default is`() async throws {
         let fixture = try await QueueFixture()
         let id = try await self.enqueue(fixture)

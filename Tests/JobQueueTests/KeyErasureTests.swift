@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `Two rounds that remove the last two jobs with one key do not both leave it to the other`() async throws {
         let fixture = try await QueueFixture()
         let first = try await self.enqueue(fixture, key: 1)

@@ -36,7 +36,7 @@ import Testing
         } catch { return (error as? PostgresError)?.refusal?.code }
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `After a partner's erasure no table holds anything of its persons, open jobs included`() async throws {
         let fixture = try await QueueFixture()
         var marks = PersonalMarks(fixture)

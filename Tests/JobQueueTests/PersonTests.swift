@@ -136,7 +136,7 @@ import Testing
             "SELECT insp.enqueue_many($1)", [.jsonbs(requests.map { String(decoding: $0, as: UTF8.self) })])
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: ["COMMIT", "ROLLBACK"])
+    @Test(.timeLimit(.minutes(5)), arguments: ["COMMIT", "ROLLBACK"])
     func `A person whose new job is not committed yet is forgotten afterwards if at all`(end: String) async throws {
         let fixture = try await QueueFixture()
         let old = try await fixture.enqueue(many: [Self.request("ann")])[0]
@@ -156,7 +156,7 @@ import Testing
         #expect(try await fixture.count("insp.purge_later WHERE what = 'persons'") == 0)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `Retention does not wait for a transaction that holds a person`() async throws {
         let fixture = try await QueueFixture()
         let ids = try await fixture.enqueue(many: Array(repeating: Self.request("ann"), count: 40))
@@ -223,7 +223,7 @@ import Testing
         await producer.close()
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `A transaction left open with a new person delays nobody`() async throws {
         let fixture = try await QueueFixture()
         let producer = try await fixture.database.connect()
@@ -359,7 +359,7 @@ import Testing
         #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `A repeated request waits for nobody who asks for the same person`() async throws {
         let fixture = try await QueueFixture()
         let request = Self.request("ann", #","idempotencyKey":"k""#)

@@ -99,7 +99,7 @@ import Testing
         #expect(try await fixture.count("insp.queue_sample WHERE at < now() - interval '2 days'") == 0)
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `A minute that has no sample gets one within seconds`() async throws {
         let fixture = try await QueueFixture()
         let sampled = "EXISTS (SELECT FROM insp.queue_sample)"

@@ -8,7 +8,7 @@ import Testing
 
 /// The destruction of keys by a worker that maintains.
 @Suite struct KeyDutyTests {
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `A person whose key is held keeps no other key from being swept, and the duty says why it is delayed`()
         async throws
     {

@@ -2,7 +2,7 @@ import Synchronization
 
 extension Duration {
     /// After this long, a test takes what it waits for to hang. It says nothing of how long that should take.
-    package static var hangDeadline: Duration { .seconds(60) }
+    package static var hangDeadline: Duration { .seconds(120) }
 }
 
 /// Waits until a condition holds.

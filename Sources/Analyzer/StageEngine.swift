@@ -53,7 +53,7 @@ package final class StageEngine: AnalyzerEngine {
             return try Self.encode(facts)
         case .document:
             var facts = DocumentStageFacts(sides: [:])
-            for part in parts where [PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
+            for part in parts where PartKind(rawValue: part.kind)?.isSide == true {
                 let image = try self.image(part)
                 var side = try self.document(image, isCompared: Self.hasFace(parts))
                 var clock = StepClock()

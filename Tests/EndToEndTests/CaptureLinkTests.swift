@@ -1,4 +1,5 @@
 import Foundation
+import InspectCore
 import Postgres
 import TestSupport
 import Testing

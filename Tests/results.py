@@ -18,9 +18,10 @@ MEANINGS = "Labels"
 # The table under each heading: its columns, and the rows as the database has them. Words in code's type face stand in backquotes.
 CODES = "coalesce((SELECT string_agg('`' || x || '`', ', ') FROM unnest({}) x), '')"
 TABLES = {
-    "Workflows": ("workflow | key | decides | needs", f"""
+    "Workflows": ("workflow | key | decides | needs | a link takes", f"""
         SELECT '`' || name || '`', '`' || definition_key || '`', {CODES.format('capabilities')},
-            concat_ws('; ', nullif({CODES.format('needs_all')}, ''), 'one of ' || nullif({CODES.format('needs_one')}, ''))
+            concat_ws('; ', nullif({CODES.format('needs_all')}, ''), 'one of ' || nullif({CODES.format('needs_one')}, '')),
+            {CODES.format('captures')}
         FROM insp.workflow ORDER BY definition_key"""),
     "Parts": ("part | what it is", "SELECT '`' || kind || '`', meaning FROM insp.part_kind ORDER BY place"),
     "Labels": ("label | given by | risk", f"""

@@ -142,7 +142,7 @@ BEGIN
     IF s.job_id IS NOT NULL THEN
         PERFORM insp.refuse('LINK_ENDED');
     END IF;
-    PERFORM insp.require(p_kind = ANY (s.parts) AND p_kind IN ('FRONT', 'BACK', 'FACE'), left(p_kind, 40), NULL, 'PART_UNEXPECTED');
+    PERFORM insp.require(p_kind = ANY (s.parts) AND p_kind <> 'FRAMES', left(p_kind, 40), NULL, 'PART_UNEXPECTED');
     PERFORM insp.require(coalesce(length(p_image_sha256) = 32, true), 'image_sha256');
     attempt := coalesce((s.tries ->> p_kind)::integer, 0);
     IF mark = ANY (s.judged) AND s.repeats < most_repeats THEN
@@ -204,7 +204,7 @@ DECLARE
     personal constant text[] := CASE WHEN s.sealed IS NULL THEN '{}'::text[]
         ELSE ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'callbackUrl'] END;
     own constant text[] := ARRAY['challenge', 'consent', 'review'];
-    person constant text[] := ARRAY['FACE', 'FRAMES'];
+    person constant text[] := ARRAY(SELECT k.kind FROM insp.part_kind k WHERE k.source = 'person');
     -- Without what the camera should have taken of the person, where the partner lets a reviewer decide; never without the document.
     declines constant boolean := s.fallback = 'review' AND EXISTS (SELECT FROM unnest(s.parts) k WHERE k = ANY (person) AND k <> ALL (p_kinds));
     other text;
@@ -279,7 +279,8 @@ DECLARE
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256, insp.capture_grace());
     payload jsonb;
     -- insp.capture_payload refuses the others.
-    declined constant text[] := ARRAY(SELECT k FROM unnest(s.parts) k WHERE k IN ('FACE', 'FRAMES') AND k <> ALL (p_kinds));
+    declined constant text[] := ARRAY(SELECT k.kind FROM insp.part_kind k
+        WHERE k.source = 'person' AND k.kind = ANY (s.parts) AND k.kind <> ALL (p_kinds) ORDER BY k.place);
 BEGIN
     IF s.job_id IS NOT NULL THEN
         -- The answer was lost, and the page sent everything again.

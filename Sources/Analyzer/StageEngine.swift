@@ -40,7 +40,7 @@ package final class StageEngine: AnalyzerEngine {
 
     /// Runs a stage: decodes the images that it needs, and answers with the stage's facts as JSON.
     package func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
-        let start = ProcessorClock.now
+        let start = ProcessorClock.nowMs
         if stage == Self.previewStage { return try self.previews(parts) }
         switch JobStatus.allCases.first(where: { $0.stageName == stage }) {
         case .acquired:
@@ -49,11 +49,11 @@ package final class StageEngine: AnalyzerEngine {
             for part in parts where !ChipStage.isChipFile(part) && facts.images[part.kind] == nil {
                 facts.images[part.kind] = try self.image(part).facts
             }
-            facts.cpuMs = ProcessorClock.now - start
+            facts.cpuMs = ProcessorClock.nowMs - start
             return try Self.encode(facts)
         case .document:
             var facts = DocumentStageFacts(sides: [:])
-            for part in parts where [PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
+            for part in parts where PartKind(rawValue: part.kind)?.isSide == true {
                 let image = try self.image(part)
                 var side = try self.document(image, isCompared: Self.hasFace(parts))
                 var clock = StepClock()
@@ -71,7 +71,7 @@ package final class StageEngine: AnalyzerEngine {
                 try self.compareGhost(parts, &facts)
             }
             facts.chip = ChipStage.facts(parts, anchors: self.anchors, faces: self.faces)
-            facts.cpuMs = ProcessorClock.now - start
+            facts.cpuMs = ProcessorClock.nowMs - start
             return try Self.encode(facts)
         case .face:
             var facts = FaceStageFacts(images: [:])
@@ -88,7 +88,7 @@ package final class StageEngine: AnalyzerEngine {
                 }
                 facts.images[part.kind] = FaceStageFacts.Image(image: image.facts, faces: faces, text: text)
             }
-            facts.cpuMs = ProcessorClock.now - start
+            facts.cpuMs = ProcessorClock.nowMs - start
             return try Self.encode(facts)
         case .liveness:
             var facts = LivenessStageFacts(passive: nil)
@@ -104,7 +104,7 @@ package final class StageEngine: AnalyzerEngine {
                 let selfie = try parts.contains(where: CaptureStage.isFrame) ? self.embedding(of: part, image) : nil
                 facts.capture = try CaptureStage.facts(parts, engine: self.faces, face: selfie)
             }
-            facts.cpuMs = ProcessorClock.now - start
+            facts.cpuMs = ProcessorClock.nowMs - start
             return try Self.encode(facts)
         case .queued, .started, .decided, .finished, nil:
             throw InspectError(.internalError, "the analyzer has no stage \(stage)")
@@ -241,7 +241,7 @@ package final class StageEngine: AnalyzerEngine {
 
 /// Processor time of this process in milliseconds.
 enum ProcessorClock {
-    static var now: Double {
+    static var nowMs: Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1e6
@@ -255,9 +255,9 @@ struct StepClock {
     mutating func step<Result>(
         _ name: String, _ body: () throws(InspectError) -> Result
     ) throws(InspectError) -> Result {
-        let start = ProcessorClock.now
+        let start = ProcessorClock.nowMs
         let result = try body()
-        self.steps[name, default: 0] += ((ProcessorClock.now - start) * 10).rounded() / 10
+        self.steps[name, default: 0] += ((ProcessorClock.nowMs - start) * 10).rounded() / 10
         return result
     }
 }

@@ -28,7 +28,7 @@ package final class UsabilityEngine: AnalyzerEngine {
     package func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
         if stage == StageEngine.previewStage { return try Self.previews(parts) }
         guard stage == Self.stage else { throw InspectError(.internalError, "the analyzer has no stage \(stage)") }
-        let start = ProcessorClock.now
+        let start = ProcessorClock.nowMs
         var facts = UsabilityFacts(sides: [:])
         for part in parts {
             do {
@@ -43,7 +43,7 @@ package final class UsabilityEngine: AnalyzerEngine {
                 throw StageEngine.naming(part, error)
             }
         }
-        facts.cpuMs = ProcessorClock.now - start
+        facts.cpuMs = ProcessorClock.nowMs - start
         return try StageEngine.encode(facts)
     }
 

@@ -23,7 +23,7 @@ enum VIZStage {
             side.barcodes.isEmpty || !side.faces.isEmpty,
             let corners = self.corners(side)
         else { return nil }
-        let start = ProcessorClock.now
+        let start = ProcessorClock.nowMs
         let page = try TextPage(
             image, corners: corners, ignoring: [side.mrz?.quad].compactMap { $0 } + side.barcodes.map(\.quad),
             portraits: self.portraits(side))
@@ -80,7 +80,7 @@ enum VIZStage {
                 facts.lines[line].isConfirmed = true
             }
         }
-        facts.cpuMs = ProcessorClock.now - start
+        facts.cpuMs = ProcessorClock.nowMs - start
         return facts
     }
 

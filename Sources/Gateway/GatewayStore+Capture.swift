@@ -169,9 +169,8 @@ extension GatewayStore {
         if let challenge = submission.challenge {
             object["challenge"] = try? JSONSerialization.jsonObject(with: challenge)
         }
-        let person: Set<PartKind> = [.face, .frames]
         if link.fallback == "review",
-            link.parts.contains(where: { person.contains($0) && submission.parts[$0] == nil })
+            link.parts.contains(where: { $0.row.source == .person && submission.parts[$0] == nil })
         {
             object["review"] = "always"
         }

@@ -108,11 +108,11 @@ extension GatewayRoute {
                     ? "Nothing is fetched or stored here: send bytes alone, without sha256."
                     : "Keys are encodedFrontImage, encodedBackImage and parts.", field: String(other.prefix(40)))
         }
-        let kinds = [PartKind.front, .back] + others
+        let kinds = PartKind.sides + others
         if let kind = request.parts.keys.first(where: { !kinds.contains($0) }) {
             throw InspectError(
                 .partUnexpected, kind.rawValue,
-                hint: others.isEmpty ? "Send FRONT, BACK or both." : "Send FRONT, BACK or FACE.", field: kind.rawValue)
+                hint: "Send one or more of \(kinds.map(\.rawValue).joined(separator: ", ")).", field: kind.rawValue)
         }
         let images = kinds.compactMap { kind in
             request.parts[kind]?.first.map { (kind: kind, bytes: $0) }

@@ -11,7 +11,7 @@ extension HTTPConnection {
         if !isHead { self.output.append(contentsOf: response.body) }
         self.phase = .answering
         self.deadlineNanoseconds = self.loop.after(seconds: self.loop.core.limits.answerSeconds)
-        self.movedNanoseconds = self.loop.now
+        self.movedNanoseconds = self.loop.nowNanoseconds
         self.flush()
         if let account = self.counted?.account { self.loop.makeRoom(for: account) }
     }
@@ -24,7 +24,7 @@ extension HTTPConnection {
             switch outcome {
             case .done(let count):
                 self.written += count
-                self.movedNanoseconds = self.loop.now
+                self.movedNanoseconds = self.loop.nowNanoseconds
             case .later:
                 // Written bytes are released only now and then, since each release copies the rest.
                 if self.written > self.output.count / 2 {

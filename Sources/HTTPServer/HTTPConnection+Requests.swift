@@ -87,9 +87,9 @@ extension HTTPConnection {
                 return self.refuse(self.own(.problem(.rateLimited, headers: [("Retry-After", "1")])), head)
             }
             self.share = share
-            self.pace = pace.map { ($0, self.loop.now) }
+            self.pace = pace.map { ($0, self.loop.nowNanoseconds) }
             self.deadlineNanoseconds = self.loop.after(seconds: self.loop.core.limits.bodySeconds)
-            self.movedNanoseconds = self.loop.now
+            self.movedNanoseconds = self.loop.nowNanoseconds
             self.phase = .receiving(work)
             if self.reader.isComplete { return self.complete() }
             if head.expectsContinue, self.input.isEmpty {
@@ -117,7 +117,7 @@ extension HTTPConnection {
         self.phase = .discarding(response)
         self.isBusy = false
         self.deadlineNanoseconds = self.loop.after(seconds: self.loop.core.limits.bodySeconds)
-        self.movedNanoseconds = self.loop.now
+        self.movedNanoseconds = self.loop.nowNanoseconds
     }
 
     /// Passes octets to the body being received, if any.

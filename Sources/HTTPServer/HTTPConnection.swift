@@ -51,7 +51,7 @@ final class HTTPConnection {
     /// Bytes that the body may have.
     var bodyLimit = 0
     /// With which the body may take longer, and when it began; of the last request that was accepted.
-    var pace: (pace: HTTPPace, start: UInt64)?
+    var pace: (pace: HTTPPace, startNanoseconds: UInt64)?
     /// Of the server's own refusals of an admitted request.
     var refusalHeaders: [(name: String, value: String)] = []
     var dropped = 0
@@ -80,7 +80,7 @@ final class HTTPConnection {
         self.loop = loop
         self.peer = peer
         self.address = address
-        self.movedNanoseconds = loop.now
+        self.movedNanoseconds = loop.nowNanoseconds
         self.deadlineNanoseconds = loop.after(seconds: loop.core.limits.firstByteSeconds)
         self.phase = .idle
         if isProxied { self.phase = .proxy } else { self.startTLS() }
@@ -102,7 +102,7 @@ final class HTTPConnection {
         case .proxy, .handshake, .idle: 2
         case .head, .discarding: 1
         // The client does not read.
-        case .answering where self.loop.now > self.movedNanoseconds + 2_000_000_000: 0
+        case .answering where self.loop.nowNanoseconds > self.movedNanoseconds + 2_000_000_000: 0
         default: nil
         }
     }
@@ -120,19 +120,19 @@ final class HTTPConnection {
     var wantsOutput: Bool { self.written < self.output.count || self.transport.wantsToWrite }
 
     /// Whether the client has used up its time.
-    func isLate(_ now: UInt64) -> Bool {
+    func isLate(_ nowNanoseconds: UInt64) -> Bool {
         switch self.phase {
         case .admitting, .working: false
         default:
-            now > self.deadlineNanoseconds && !self.keepsPace(now)
-                || now > self.movedNanoseconds + UInt64(self.loop.core.limits.idleSeconds) * 1_000_000_000
+            nowNanoseconds > self.deadlineNanoseconds && !self.keepsPace(nowNanoseconds)
+                || nowNanoseconds > self.movedNanoseconds + UInt64(self.loop.core.limits.idleSeconds) * 1_000_000_000
         }
     }
 
     /// Whether a body that has used up the time of every one comes on fast enough to get more.
-    private func keepsPace(_ now: UInt64) -> Bool {
-        guard case .receiving = self.phase, let (pace, start) = self.pace else { return false }
-        let seconds = Double(now - start) / 1_000_000_000
+    private func keepsPace(_ nowNanoseconds: UInt64) -> Bool {
+        guard case .receiving = self.phase, let (pace, startNanoseconds) = self.pace else { return false }
+        let seconds = Double(nowNanoseconds - startNanoseconds) / 1_000_000_000
         return seconds < pace.seconds && Double(self.body.count) >= pace.bytesPerSecond * seconds
     }
 
@@ -159,7 +159,7 @@ final class HTTPConnection {
                 guard case .done = outcome else { return }
             default:
                 guard case .done(let count) = self.read() else { return }
-                self.movedNanoseconds = self.loop.now
+                self.movedNanoseconds = self.loop.nowNanoseconds
                 self.take(UnsafeRawBufferPointer(rebasing: self.loop.scratch[..<count]))
             }
         }

@@ -15,13 +15,13 @@ final class HTTPLoop {
     private static let listening: UInt64 = 0
     private static let bell: UInt64 = 1
     /// Interval between two checks of deadlines.
-    private static let sweep: UInt64 = 250_000_000
+    private static let sweepNanoseconds: UInt64 = 250_000_000
 
     let core: HTTPServerCore
     let tls: TLSContext?
     /// The read buffer, larger than a TLS record.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
-    private(set) var now: UInt64 = HTTPLoop.clock()
+    private(set) var nowNanoseconds: UInt64 = HTTPLoop.clock()
     /// Connections that cannot be closed to make room.
     var busy = 0
     private var addresses: [String: HTTPAddress] = [:]
@@ -30,7 +30,7 @@ final class HTTPLoop {
     private var connections: [UInt64: HTTPConnection] = [:]
     private var nextID: UInt64 = 2
     private var isAccepting = true
-    private var swept: UInt64 = 0
+    private var sweptNanoseconds: UInt64 = 0
     /// Requests of each share, and bytes of the bodies and answers of each share and address.
     private var places: [String: Int] = [:]
     private var held: [String: Int] = [:]
@@ -52,7 +52,7 @@ final class HTTPLoop {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    func after(seconds: Double) -> UInt64 { self.now + UInt64(seconds * 1e9) }
+    func after(seconds: Double) -> UInt64 { self.nowNanoseconds + UInt64(seconds * 1e9) }
 
     /// Serves until stopped.
     func run() {
@@ -67,7 +67,7 @@ final class HTTPLoop {
         var isRunning = true
         while isRunning {
             let count = epoll_wait(self.set, &events, CInt(events.count), self.connections.isEmpty ? -1 : 250)
-            self.now = Self.clock()
+            self.nowNanoseconds = Self.clock()
             for event in events.prefix(max(0, Int(count))) {
                 switch event.data.u64 {
                 case Self.listening: self.accept()
@@ -75,7 +75,7 @@ final class HTTPLoop {
                 case let id: self.serve(id, event.events)
                 }
             }
-            if self.now > self.swept + Self.sweep { self.closeLate() }
+            if self.nowNanoseconds > self.sweptNanoseconds + Self.sweepNanoseconds { self.closeLate() }
         }
         for connection in self.connections.values { connection.close() }
         for connection in Array(self.connections.values) { self.settle(connection) }
@@ -115,8 +115,8 @@ final class HTTPLoop {
     }
 
     private func closeLate() {
-        self.swept = self.now
-        for connection in Array(self.connections.values) where connection.isLate(self.now) {
+        self.sweptNanoseconds = self.nowNanoseconds
+        for connection in Array(self.connections.values) where connection.isLate(self.nowNanoseconds) {
             connection.close()
             self.settle(connection)
         }

@@ -62,7 +62,7 @@ package struct InspectionPipeline: JobHandler {
         if let keys, let templates = enrolled?.templates {
             enrolled?.templates = try await keys.open(templates, of: job.partner)
         }
-        if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
+        if request.workflow.capabilities.contains(.authentication), enrolled?.templates.isEmpty != false {
             throw InspectError(.faceNotEnrolled)
         }
         let parts = try await self.inputs(of: context, seal)

@@ -1,4 +1,5 @@
 import Foundation
+import InspectCore
 import Postgres
 import TestSupport
 import Testing
@@ -373,6 +374,9 @@ import Testing
         let texts = try members(try await gateway.send("GET", "/capture/assets/v1/texts.json", nil, bearer: "").body)
         let keys = { (language: String) in Set((texts[language] as? [String: Any] ?? [:]).keys) }
         #expect(keys("en") == keys("de") && keys("en").count > 50)
+        // What the person is asked for, whichever link it is.
+        #expect(keys("en").isSuperset(of: PartKind.captured.map { "consent.\($0.rawValue)" }))
+        #expect(keys("en").isSuperset(of: PartKind.captured.filter(\.isSide).map { "side.\($0.rawValue)" }))
         // Embedded only where the partner said so, by one of the credential's origins.
         let phone = try await Self.link(
             gateway, Self.document.merging(["embedOrigin": "https://shop.bank.example"]) { $1 })

@@ -9,7 +9,7 @@ final class WarmParent: Sendable {
     let pid: pid_t
     /// How long it took to load the models.
     let loadTime: Duration
-    let started: UInt64
+    let startedNanoseconds: UInt64
     private let control: FileDescriptor
     private let errors: FileDescriptor
     private let state = Mutex(State())
@@ -27,7 +27,7 @@ final class WarmParent: Sendable {
     private init(pid: pid_t, loadTime: Duration, control: consuming FileDescriptor, errors: consuming FileDescriptor) {
         self.pid = pid
         self.loadTime = loadTime
-        self.started = csys_now()
+        self.startedNanoseconds = csys_now()
         self.control = control
         self.errors = errors
     }

@@ -20,7 +20,7 @@ final class WarmParentSupervisor: Sendable {
         /// A renewal is scheduled or under way.
         var isRenewing = false
         /// When the current parent was started.
-        var lastStart: UInt64 = 0
+        var lastStartNanoseconds: UInt64 = 0
         var isStopped = false
         /// After failed starts and early deaths of parents.
         var backoff = Backoff(from: .milliseconds(100), to: WarmParentSupervisor.longestDelay)
@@ -85,7 +85,7 @@ final class WarmParentSupervisor: Sendable {
             self.configuration, isUnwanted: { self.isStopped }, onEnd: { [weak self] in self?.parentEnded($0, $1) })
         self.onEvent(.parentStarted(pid: parent.pid, loadTime: parent.loadTime))
         let isServing = self.state.withLock { state in
-            state.lastStart = parent.started
+            state.lastStartNanoseconds = parent.startedNanoseconds
             // It may have ended between its start and here, when it was not the current one yet.
             guard parent.isAlive else { return false }
             if let old = state.current { state.retired.append(old) }
@@ -102,7 +102,8 @@ final class WarmParentSupervisor: Sendable {
     func noteFork(of parent: WarmParent) {
         if parent.forks >= self.configuration.forksPerParent {
             self.renew(parent, because: .forks)
-        } else if self.configuration.clock() - parent.started > self.configuration.parentLifetime.nanoseconds {
+        } else if self.configuration.clock() - parent.startedNanoseconds > self.configuration.parentLifetime.nanoseconds
+        {
             self.renew(parent, because: .age)
         }
     }
@@ -114,7 +115,9 @@ final class WarmParentSupervisor: Sendable {
         let delay: Duration? = self.state.withLock { state in
             guard state.current === parent, !state.isRenewing, !state.isStopped else { return nil }
             state.isRenewing = true
-            let (now, due) = (csys_now(), state.lastStart + self.configuration.restBetweenParents.nanoseconds)
+            let (now, due) = (
+                csys_now(), state.lastStartNanoseconds + self.configuration.restBetweenParents.nanoseconds
+            )
             return .nanoseconds(Int64(due > now ? due - now : 0))
         }
         if let delay {
@@ -181,7 +184,8 @@ final class WarmParentSupervisor: Sendable {
             let count = state.retired.count
             state.retired.removeAll { $0 === parent }
             return (
-                state.isStopped || state.retired.count < count, csys_now() - parent.started < Self.youth.nanoseconds
+                state.isStopped || state.retired.count < count,
+                csys_now() - parent.startedNanoseconds < Self.youth.nanoseconds
             )
         }
         guard !isExpected else { return }

@@ -19,11 +19,11 @@ package struct ColourFlashSimulation: Sendable {
         let rate = random.uniform(15...30)
         let total = Double(self.colours) * self.colourMs + 450
         var times: [Double] = []
-        var time = -700.0
-        while time < total {
-            times.append(time)
+        var timeMs = -700.0
+        while timeMs < total {
+            times.append(timeMs)
             // Cameras drop and delay frames.
-            time += 1000 / rate * (random.uniform(0...1) < 0.03 ? 2 : 1) + random.uniform(-4...4)
+            timeMs += 1000 / rate * (random.uniform(0...1) < 0.03 ? 2 : 1) + random.uniform(-4...4)
         }
         return LivenessChallenge(
             colours: random.sequence(of: LivenessChallenge.Colour.allCases, count: self.colours),
@@ -43,14 +43,14 @@ package struct ColourFlashSimulation: Sendable {
         }
         let room = Room(subject, &random)
         var camera = Camera(&random)
-        var previous: Double?
-        let frames = challenge.frameTimes.map { time -> CaptureFacts.Frame in
-            let elapsed = time - (previous ?? time)
-            previous = time
-            let answer = Self.screen(shown, challenge.colourMs, at: time - room.lagMs)
-            let flash = Self.screen(challenge.colours, challenge.colourMs, at: time - room.flashLagMs)
+        var previousMs: Double?
+        let frames = challenge.frameTimes.map { timeMs -> CaptureFacts.Frame in
+            let elapsedMs = timeMs - (previousMs ?? timeMs)
+            previousMs = timeMs
+            let answer = Self.screen(shown, challenge.colourMs, at: timeMs - room.lagMs)
+            let flash = Self.screen(challenge.colours, challenge.colourMs, at: timeMs - room.flashLagMs)
             return CaptureFacts.Frame(
-                face: room.face(answer: answer, flash: flash, camera: &camera, elapsed: elapsed, random: &random),
+                face: room.face(answer: answer, flash: flash, camera: &camera, elapsedMs: elapsedMs, random: &random),
                 scene: 0.99)
         }
         return CaptureFacts(
@@ -60,14 +60,14 @@ package struct ColourFlashSimulation: Sendable {
 
     /// The screen's light over an exposure of 30 ms: grey before and after the colours.
     private static func screen(
-        _ colours: [LivenessChallenge.Colour], _ colourMs: Double, at time: Double
+        _ colours: [LivenessChallenge.Colour], _ colourMs: Double, at timeMs: Double
     ) -> LinearColour {
-        func light(_ time: Double) -> LinearColour {
-            let index = Int((time / colourMs).rounded(.down))
+        func light(_ timeMs: Double) -> LinearColour {
+            let index = Int((timeMs / colourMs).rounded(.down))
             guard colours.indices.contains(index) else { return LinearColour(red: 0.2, green: 0.2, blue: 0.2) }
             return colours[index].light
         }
-        let samples = [-30.0, -20, -10, 0].map { light(time + $0) }
+        let samples = [-30.0, -20, -10, 0].map { light(timeMs + $0) }
         func mean(_ channel: KeyPath<LinearColour, Double>) -> Double {
             samples.map { $0[keyPath: channel] }.reduce(0, +) / Double(samples.count)
         }
@@ -141,7 +141,7 @@ private struct Room {
     }
 
     func face(
-        answer: LinearColour, flash: LinearColour, camera: inout Camera, elapsed: Double,
+        answer: LinearColour, flash: LinearColour, camera: inout Camera, elapsedMs: Double,
         random: inout SplitMix64
     ) -> CaptureFacts.Face {
         func light(_ albedo: LinearColour, _ answerGain: Double, _ flashGain: Double) -> LinearColour {
@@ -159,7 +159,7 @@ private struct Room {
             light(self.skin, a.forehead, f.forehead), light(self.skin, a.cheeks, f.cheeks),
             light(self.skin, a.nose, f.nose), light(self.wall, a.background, f.background),
         ]
-        let seen = camera.expose(scene, elapsed: elapsed, random: &random)
+        let seen = camera.expose(scene, elapsedMs: elapsedMs, random: &random)
         return CaptureFacts.Face(
             box: Box(x: 220, y: 140, width: 200, height: 200),
             landmarks: [280, 305, 360, 335].map { Point(x: $0, y: 200) } + [Point(x: 320, y: 250)], eyeOpening: 0.4,
@@ -190,7 +190,7 @@ private struct Camera {
     }
 
     mutating func expose(
-        _ scene: [LinearColour], elapsed: Double, random: inout SplitMix64
+        _ scene: [LinearColour], elapsedMs: Double, random: inout SplitMix64
     ) -> [LinearColour] {
         let mean = [\LinearColour.red, \.green, \.blue].map { channel in
             scene.map { $0[keyPath: channel] }.reduce(0, +) / Double(scene.count)
@@ -202,11 +202,11 @@ private struct Camera {
         if let exposureMs, let balanceMs {
             let level = gains.reduce(0, +) / 3
             let target = wanted.reduce(0, +) / 3
-            let next = level + (target - level) * (1 - exp(-elapsed / exposureMs))
+            let next = level + (target - level) * (1 - exp(-elapsedMs / exposureMs))
             for index in gains.indices {
                 let balance = gains[index] / level
                 let aim = wanted[index] / target
-                gains[index] = next * (balance + (aim - balance) * (1 - exp(-elapsed / balanceMs)))
+                gains[index] = next * (balance + (aim - balance) * (1 - exp(-elapsedMs / balanceMs)))
             }
         }
         self.gains = gains

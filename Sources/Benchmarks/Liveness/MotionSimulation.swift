@@ -31,19 +31,21 @@ package struct MotionSimulation: Sendable {
         if subject == .plane { made = [] }
         // Motions one after the other, each after the time that it takes to read and to begin.
         var acts: [Act] = []
-        var time = challenge.stepsBeginMs
+        var timeMs = challenge.stepsBeginMs
         for step in made {
-            time += subject == .late ? random.uniform(7500...9000) : random.uniform(350...1200)
-            let act = Act(step, at: time, &random)
+            timeMs += subject == .late ? random.uniform(7500...9000) : random.uniform(350...1200)
+            let act = Act(step, at: timeMs, &random)
             acts.append(act)
-            time = act.end + random.uniform(250...600)
+            timeMs = act.endMs + random.uniform(250...600)
         }
-        let end = max(time, subject == .plane ? 9000 : 0) + 300
+        let end = max(timeMs, subject == .plane ? 9000 : 0) + 300
         var blink = random.uniform(500...6000)
         while blink < end {
             // People also blink during other motions, but not while they are asked to blink.
             let act = Act(.blink, at: blink, &random)
-            if !acts.contains(where: { $0.step == .blink && $0.start < act.end + 400 && act.start < $0.end + 400 }) {
+            if !acts.contains(where: {
+                $0.step == .blink && $0.startMs < act.endMs + 400 && act.startMs < $0.endMs + 400
+            }) {
                 acts.append(act)
             }
             blink += random.logarithmic(1500...8000)
@@ -68,44 +70,44 @@ package struct MotionSimulation: Sendable {
 /// One motion with its time and strength.
 private struct Act {
     var step: LivenessChallenge.Step
-    var start: Double
-    var end: Double
+    var startMs: Double
+    var endMs: Double
     var strength: Double
 
-    init(_ step: LivenessChallenge.Step, at start: Double, _ random: inout SplitMix64) {
+    init(_ step: LivenessChallenge.Step, at startMs: Double, _ random: inout SplitMix64) {
         self.step = step
-        self.start = start
+        self.startMs = startMs
         switch step {
         case .blink:
             // Share of the opening that is left.
             self.strength = random.uniform(0.3...0.5)
-            self.end = start + random.uniform(170...400)
+            self.endMs = startMs + random.uniform(170...400)
         case .smile:
             self.strength = random.uniform(1.18...1.4)
-            self.end = start + random.uniform(700...1600)
+            self.endMs = startMs + random.uniform(700...1600)
         case .mouthOpen:
             self.strength = random.uniform(0.18...0.4)
-            self.end = start + random.uniform(600...1400)
+            self.endMs = startMs + random.uniform(600...1400)
         case .shake:
             self.strength = random.uniform(20...38)
-            self.end = start + random.uniform(1000...1900)
+            self.endMs = startMs + random.uniform(1000...1900)
         case .nod:
             self.strength = random.uniform(0.035...0.08)
-            self.end = start + random.uniform(700...1400)
+            self.endMs = startMs + random.uniform(700...1400)
         }
     }
 
     /// 0 to 1 and back, with a flat top.
-    func level(at time: Double) -> Double {
-        guard time > self.start, time < self.end else { return 0 }
-        let phase = (time - self.start) / (self.end - self.start)
+    func level(at timeMs: Double) -> Double {
+        guard timeMs > self.startMs, timeMs < self.endMs else { return 0 }
+        let phase = (timeMs - self.startMs) / (self.endMs - self.startMs)
         return min(1, 1.6 * sin(.pi * phase))
     }
 
     /// To one side, to the other and back: −1 to 1.
-    func swing(at time: Double) -> Double {
-        guard time > self.start, time < self.end else { return 0 }
-        let phase = (time - self.start) / (self.end - self.start)
+    func swing(at timeMs: Double) -> Double {
+        guard timeMs > self.startMs, timeMs < self.endMs else { return 0 }
+        let phase = (timeMs - self.startMs) / (self.endMs - self.startMs)
         return min(1, max(-1, 1.25 * sin(2 * .pi * phase)))
     }
 }
@@ -137,7 +139,7 @@ private struct SimulatedFace {
         )
     }
 
-    mutating func next(at time: Double, _ acts: [Act], _ random: inout SplitMix64) -> CaptureFacts.Face {
+    mutating func next(at timeMs: Double, _ acts: [Act], _ random: inout SplitMix64) -> CaptureFacts.Face {
         self.sway = (0.9 * self.sway.x + 0.8 * random.normal(), 0.9 * self.sway.y + 0.8 * random.normal())
         let distance = 80.0
         var eyes = self.eyeOpening
@@ -148,7 +150,7 @@ private struct SimulatedFace {
         var sink = 0.0
         var shrink = 1.0
         for act in acts where !self.isPlane {
-            let level = act.level(at: time)
+            let level = act.level(at: timeMs)
             switch act.step {
             case .blink: eyes *= 1 - level * (1 - act.strength)
             case .smile:
@@ -157,7 +159,7 @@ private struct SimulatedFace {
             case .mouthOpen:
                 opening += level * act.strength
                 width *= 1 - 0.06 * level
-            case .shake: yaw += act.strength * act.swing(at: time)
+            case .shake: yaw += act.strength * act.swing(at: timeMs)
             case .nod:
                 drop += level * act.strength
                 sink += 6 * level * act.strength
@@ -168,7 +170,7 @@ private struct SimulatedFace {
         }
         if self.isPlane {
             func wave(_ index: Int) -> Double {
-                sin(2 * .pi * time / self.wave.periods[index] + self.wave.phases[index])
+                sin(2 * .pi * timeMs / self.wave.periods[index] + self.wave.phases[index])
             }
             let (turn, tilt) = (self.wave.turn * wave(0), self.wave.tilt * wave(1))
             // Points of a plane: turning brings the eyes together, tilting shortens what is below them.

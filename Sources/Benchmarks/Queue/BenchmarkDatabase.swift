@@ -51,7 +51,7 @@ struct BenchmarkDatabase: Sendable {
     /// A minimal request with parts by URL.
     static func request(partner: String, workflow: Workflow = .id, lane: String? = nil) -> String {
         let digest = String(repeating: "0", count: 64)
-        let parts = (workflow.row.needsAll + workflow.row.needsOne.prefix(1)).map {
+        let parts = workflow.row.fewest.map {
             #""\#($0.rawValue)":{"url":"https://images.example.com/bench/front.jpg","sha256":"\#(digest)"}"#
         }.sorted().joined(separator: ",")
         let named = lane.map { #""lane":"\#($0)","# } ?? ""

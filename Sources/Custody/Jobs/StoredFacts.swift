@@ -27,7 +27,7 @@ package struct StoredFacts: Sendable {
             try self.facts.take(try seal?.open(body, of: stage) ?? body, of: stage)
         }
         self.images = zip(kinds, ordinals).compactMap { kind, ordinal in
-            ordinal == 0 && (kind.row.isImage || kind == .frames || kind == .dg2) ? kind : nil
+            ordinal == 0 && (kind.row.isImage || kind.row.faceStage != nil) ? kind : nil
         }
         self.decidedAt = Date(timeIntervalSince1970: try row.double("decided_at"))
     }

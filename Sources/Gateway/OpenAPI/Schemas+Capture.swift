@@ -9,7 +9,7 @@ extension OpenAPIDocument {
           "required": ["workflow"],
           "additionalProperties": false,
           "properties": {
-            "workflow": { "enum": ["id", "id_identity", "similarity", "liveness"] },
+            "workflow": { "enum": [\#(Self.words(Workflow.captured.map(\.rawValue)))] },
             "documentFormat": { "enum": ["TD1", "TD2", "TD3"], "description": "The frame that the page shows; required except for liveness" },
             "documentTypes": { "type": "array", "maxItems": 100, "items": { "enum": ["PASSPORT", "VISA", "DRIVING_LICENSE", "ID_CARD"] } },
             "countries": { "type": "array", "maxItems": 300, "items": { "type": "string", "pattern": "^[A-Z]{3}$" } },
@@ -56,7 +56,7 @@ extension OpenAPIDocument {
           "properties": {
             "state": { "enum": ["new", "open", "submitted"] },
             "partner": { "type": "string" },
-            "parts": { "type": "array", "items": { "enum": ["FRONT", "BACK", "FACE", "FRAMES"] } },
+            "parts": { "type": "array", "items": { "enum": [\#(Self.words(PartKind.captured.map(\.rawValue)))] } },
             "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
             "challenge": { "enum": ["none", "colour_flash", "motion"] },
             "fallback": { "enum": ["none", "review"] },
@@ -86,18 +86,13 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "description": "One of them",
           "properties": {
-            "FRONT": { "type": "string", "format": "binary" },
-            "BACK": { "type": "string", "format": "binary" },
-            "FACE": { "type": "string", "format": "binary" }
+            \#(Self.files(PartKind.captured.filter { !$0.row.isMany }))
           }
         },
         "CaptureForm": {
           "type": "object",
           "properties": {
-            "FRONT": { "type": "string", "format": "binary" },
-            "BACK": { "type": "string", "format": "binary" },
-            "FACE": { "type": "string", "format": "binary" },
-            "FRAMES": { "type": "array", "maxItems": \#(PartKind.countLimit), "items": { "type": "string", "format": "binary" } },
+            \#(Self.files(PartKind.captured)),
             "request": {
               "type": "object",
               "additionalProperties": false,

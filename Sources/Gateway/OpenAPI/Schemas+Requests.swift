@@ -44,7 +44,7 @@ extension OpenAPIDocument {
               "type": "object",
               "additionalProperties": false,
               "properties": {
-                \#(Self.members(of: "Part"))
+                \#(Self.members(PartKind.allCases, of: "Part"))
               }
             },
             "workflow": { "anyOf": [{ "type": "string", "enum": [\#(Self.workflowWords)] }, { "type": "integer", "enum": [\#(Self.workflowNumbers)] }] },
@@ -78,7 +78,7 @@ extension OpenAPIDocument {
               "type": "object",
               "additionalProperties": false,
               "properties": {
-                \#(Self.members(of: "Digest"))
+                \#(Self.members(PartKind.allCases, of: "Digest"))
               }
             },
             "challenge": {
@@ -107,7 +107,7 @@ extension OpenAPIDocument {
           "description": "Parts as bytes, and members of CreateRequest: texts and numbers in fields of their names, any of them in request; none twice",
           "additionalProperties": false,
           "properties": {
-            \#(Self.files),
+            \#(Self.files(PartKind.allCases)),
             "request": { "$ref": "#/components/schemas/CreateRequest" },
             "workflow": { "enum": [\#(Self.workflowWords)] },
             \#(Self.texts)
@@ -123,7 +123,9 @@ extension OpenAPIDocument {
             "parts": {
               "type": "object",
               "additionalProperties": false,
-              "properties": { "FRONT": { "$ref": "#/components/schemas/Bytes" }, "BACK": { "$ref": "#/components/schemas/Bytes" } }
+              "properties": {
+                \#(Self.members(PartKind.sides, of: "Bytes"))
+              }
             }
           }
         },
@@ -142,8 +144,7 @@ extension OpenAPIDocument {
           "type": "object",
           "additionalProperties": false,
           "properties": {
-            "FRONT": { "type": "string", "format": "binary" },
-            "BACK": { "type": "string", "format": "binary" },
+            \#(Self.files(PartKind.sides)),
             "request": { "$ref": "#/components/schemas/UsabilityRequest" }
           }
         },
@@ -226,9 +227,9 @@ extension OpenAPIDocument {
             .joined(separator: ", ")
     }
 
-    /// A field for each kind of part.
-    private static var files: String {
-        PartKind.allCases.map { kind in
+    /// A field for the bytes of each kind of part.
+    static func files(_ kinds: [PartKind]) -> String {
+        kinds.map { kind in
             let one = #"{ "type": "string", "format": "binary" }"#
             let value =
                 kind.row.isMany ? #"{ "type": "array", "maxItems": \#(PartKind.countLimit), "items": \#(one) }"# : one
@@ -237,8 +238,8 @@ extension OpenAPIDocument {
     }
 
     /// A member for each kind of part, which refers to a schema.
-    private static func members(of schema: String) -> String {
-        PartKind.allCases.map { kind in
+    private static func members(_ kinds: [PartKind], of schema: String) -> String {
+        kinds.map { kind in
             let one = ##"{ "$ref": "#/components/schemas/\##(schema)" }"##
             let value =
                 kind.row.isMany

@@ -25,7 +25,7 @@ extension OpenAPIDocument {
             "purgedAt": { "$ref": "#/components/schemas/Time" },
             "erasedAt": { "$ref": "#/components/schemas/Time" },
             "rerunOf": { "type": "string", "format": "uuid" },
-            "declined": { "type": "array", "items": { "enum": ["FACE", "FRAMES"] }, "description": "The parts without which a capture link's person chose to go on; absent or empty: none" },
+            "declined": { "type": "array", "items": { "enum": [\#(Self.words(PartKind.ofPerson.map(\.rawValue)))] }, "description": "The parts without which a capture link's person chose to go on; absent or empty: none" },
             "customerInternalReference": { "type": "string" },
             "userReference": { "type": "string" },
             "reportingCriteria": { "type": "string" },
@@ -111,7 +111,7 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["type", "outcome", "status"],
           "properties": {
-            "type": { "enum": ["enrollment", "verification", "liveness"] },
+            "type": { "enum": [\#(Self.words(FaceSDKEvent.Kind.allCases.map(\.rawValue)))] },
             "outcome": { "enum": [\#(Self.words(FaceSDKEvent.Outcome.allCases.map(\.rawValue)))] },
             "status": { "enum": ["success", "error", "cancelled"] },
             "code": { "type": "integer" },
@@ -124,7 +124,7 @@ extension OpenAPIDocument {
           "description": "What a callback tells of an enrolment, authentication or liveness job: enrolled, matched, not matched; absent for other jobs, and once the job is erased",
           "required": ["type", "outcome"],
           "properties": {
-            "type": { "enum": ["enrollment", "verification", "liveness"] },
+            "type": { "enum": [\#(Self.words(FaceSDKEvent.Kind.allCases.map(\.rawValue)))] },
             "outcome": { "enum": [\#(Self.words(FaceSDKEvent.Outcome.allCases.map(\.rawValue)))] },
             "code": { "type": "integer" },
             "result": { "enum": ["Verify", "Not Verify"] }
@@ -152,7 +152,7 @@ extension OpenAPIDocument {
     }
 
     /// Words as JSON strings.
-    private static func words(_ words: [String]) -> String { words.map { "\"\($0)\"" }.joined(separator: ", ") }
+    static func words(_ words: [String]) -> String { words.map { "\"\($0)\"" }.joined(separator: ", ") }
 
     /// The capabilities, each with the schema of its data.
     private static let data: [(name: String, schema: String)] = [

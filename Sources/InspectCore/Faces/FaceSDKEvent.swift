@@ -2,7 +2,7 @@
 /// codes and error codes. `insp.face_outcome` is the same table; a test keeps them equal.
 package struct FaceSDKEvent: Codable, Sendable, Equatable {
     /// The stream that the event belongs to.
-    package enum Kind: String, Codable, Sendable {
+    package enum Kind: String, Codable, Sendable, CaseIterable {
         case enrollment = "enrollment"
         case verification = "verification"
         case liveness = "liveness"

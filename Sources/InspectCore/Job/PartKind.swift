@@ -41,6 +41,8 @@ extension PartKind {
         package var isImage = false
         /// The stage that searches it for faces; `nil`: none does.
         package var faceStage: JobStatus?
+        /// Whether a capture link's page takes it in some workflow.
+        package var isCaptured = false
         /// Whether a job may have more than one, in order.
         package var isMany = false
         /// The number of the data group, for the chip's data groups.
@@ -53,17 +55,19 @@ extension PartKind {
         case .front:
             Row(
                 source: .document, option: "front", meaning: "front of the document, or a passport's data page",
-                isImage: true, faceStage: .document)
+                isImage: true, faceStage: .document, isCaptured: true)
         case .back:
             Row(
                 source: .document, option: "back", meaning: "back of a two-sided document", isImage: true,
-                faceStage: .document)
+                faceStage: .document, isCaptured: true)
         case .face:
-            Row(source: .person, option: "face", meaning: "selfie of the person", isImage: true, faceStage: .face)
+            Row(
+                source: .person, option: "face", meaning: "selfie of the person", isImage: true, faceStage: .face,
+                isCaptured: true)
         case .frames:
             Row(
                 source: .person, option: "frames", meaning: "frames of a liveness capture, in the order of their names",
-                isImage: true, faceStage: .liveness, isMany: true)
+                isImage: true, faceStage: .liveness, isCaptured: true, isMany: true)
         // ICAO 9303-10, sections 4.7.1, 4.7.2 and 4.6.2.
         case .dg1: Row(source: .chip, option: "dg1", meaning: "chip data group 1, the MRZ", dataGroup: 1)
         case .dg2:
@@ -84,6 +88,18 @@ extension PartKind {
         case .sessionBlob: Row(source: .vendor, option: "session", meaning: "liveness session of a vendor, opaque")
         }
     }
+
+    /// Whether it shows a side of the document, which is read and judged by itself.
+    package var isSide: Bool { self.row.source == .document }
+
+    /// The kinds that show a side of the document.
+    package static let sides = Self.allCases.filter(\.isSide)
+
+    /// The kinds that a capture link's page takes.
+    package static let captured = Self.allCases.filter(\.row.isCaptured)
+
+    /// Those without which a capture link's person may go on.
+    package static let ofPerson = Self.allCases.filter { $0.row.source == .person }
 
     /// Whether it is a file of the chip, EF.SOD included.
     package var isChipFile: Bool { self.row.source == .chip }

@@ -20,10 +20,10 @@ extension Workflow {
         package var capabilities: [Capability]
         /// The stages whose results are stored, in order; a status that is not among them is skipped.
         package var stages: [JobStatus]
-        /// Parts that a job must have; the database refuses the job otherwise.
-        package var needsAll: [PartKind] = []
-        /// Parts of which a job must have one.
-        package var needsOne: [PartKind] = []
+        /// Parts that suffice for a job. The database knows which it needs.
+        package var fewest: [PartKind]
+        /// Whether capture links run it.
+        package var isCaptured = false
         /// The event of the face SDK that it ends with, if that has one.
         var faceEvent: FaceSDKEvent.Kind?
     }
@@ -31,32 +31,31 @@ extension Workflow {
     /// What there is to know about this workflow.
     package var row: Row {
         switch self {
-        // A chip alone says who the holder is.
         case .id:
             Row(
                 definitionKey: "2", capabilities: [.usability, .imageChecks, .extraction, .dataChecks],
-                stages: [.acquired, .document], needsOne: [.front, .sod])
+                stages: [.acquired, .document], fewest: [.front], isCaptured: true)
         case .idIdentity:
             Row(
                 definitionKey: "3",
                 capabilities: [.usability, .imageChecks, .extraction, .dataChecks, .similarity, .liveness],
-                stages: [.acquired, .document, .face, .liveness], needsAll: [.front])
+                stages: [.acquired, .document, .face, .liveness], fewest: [.front], isCaptured: true)
         case .similarity:
             Row(
                 definitionKey: "5", capabilities: [.usability, .similarity], stages: [.acquired, .document, .face],
-                needsAll: [.front, .face])
+                fewest: [.front, .face], isCaptured: true)
         case .liveness:
             Row(
                 definitionKey: "6", capabilities: [.usability, .liveness], stages: [.acquired, .face, .liveness],
-                needsOne: [.face, .frames, .sessionBlob], faceEvent: .liveness)
+                fewest: [.face], isCaptured: true, faceEvent: .liveness)
         case .authentication:
             Row(
                 definitionKey: "9", capabilities: [.usability, .liveness, .authentication],
-                stages: [.acquired, .face, .liveness], needsAll: [.face], faceEvent: .verification)
+                stages: [.acquired, .face, .liveness], fewest: [.face], faceEvent: .verification)
         case .enrollment:
             Row(
                 definitionKey: self.rawValue, capabilities: [.usability, .liveness, .enrollment],
-                stages: [.acquired, .face, .liveness], needsAll: [.face], faceEvent: .enrollment)
+                stages: [.acquired, .face, .liveness], fewest: [.face], faceEvent: .enrollment)
         }
     }
 
@@ -65,6 +64,9 @@ extension Workflow {
 
     /// Those whose results are stored, in order.
     package var stages: [JobStatus] { self.row.stages }
+
+    /// Those that capture links run.
+    package static let captured = Self.allCases.filter(\.row.isCaptured)
 
     /// The workflow of a key or of a Jumio definition key.
     package init?(name: String) {

@@ -9,8 +9,8 @@ internal import Foundation
 enum ColourFlashRules {
     /// Compares the skin's response in each interval with the colours that were shown.
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
-        let samples = zip(challenge.frameTimes, capture.frames).compactMap { time, frame in
-            frame.face.map { Sample(time: time, face: $0) }
+        let samples = zip(challenge.frameTimes, capture.frames).compactMap { timeMs, frame in
+            frame.face.map { Sample(timeMs: timeMs, face: $0) }
         }
         let steps = challenge.colours.map { LivenessVerdict.Step(name: $0.rawValue, outcome: .inconclusive) }
         func verdict(
@@ -22,14 +22,15 @@ enum ColourFlashRules {
         guard let last = challenge.frameTimes.last, last >= end - challenge.colourMs / 3 else {
             return verdict(.inconclusive, .timeout)
         }
-        let rest = samples.filter { $0.time < 0 }
+        let rest = samples.filter { $0.timeMs < 0 }
         guard rest.count >= Self.leastFramesAtRest else { return verdict(.inconclusive, .tooFewFrames) }
-        let saturated = Statistics.median(samples.filter { $0.time >= 0 && $0.time < end }.map(\.face.saturated)) ?? 1
+        let saturated =
+            Statistics.median(samples.filter { $0.timeMs >= 0 && $0.timeMs < end }.map(\.face.saturated)) ?? 1
         let noise = Self.noise(rest.map(\.signal))
 
-        let signals = samples.map { (time: $0.time, signal: $0.signal) }
-        let responses = Self.lags.compactMap { lag in
-            Response(challenge, signals, lag: lag).map { (lag: lag, response: $0) }
+        let signals = samples.map { (timeMs: $0.timeMs, signal: $0.signal) }
+        let responses = Self.lags.compactMap { lagMs in
+            Response(challenge, signals, lagMs: lagMs).map { (lagMs: lagMs, response: $0) }
         }
         guard let most = responses.map(\.response.correlation).max(),
             // A colour's settled part looks the same from a little earlier: the latest lag that fits as well is the true one.
@@ -41,9 +42,9 @@ enum ColourFlashRules {
         let lead = ColourSequenceFit.lead(
             of: challenge.colours,
             in: responses.filter { $0.response.correlation >= Self.asWell * most }.map(\.response.light))
-        let gains = Gains(challenge, samples, lag: best.lag)
+        let gains = Gains(challenge, samples, lagMs: best.lagMs)
         var scores = [
-            "correlation": best.response.correlation, "lagMs": best.lag, "response": strength, "noise": noise,
+            "correlation": best.response.correlation, "lagMs": best.lagMs, "response": strength, "noise": noise,
             "saturated": saturated, "weakerHalf": best.response.weakerHalf, "lead": lead,
         ]
         if let gains {
@@ -56,7 +57,7 @@ enum ColourFlashRules {
         ) -> LivenessVerdict {
             let steps = zip(challenge.colours.indices, challenge.colours).map { index, colour in
                 let score = best.response.agreement[index]
-                let start = Double(index) * challenge.colourMs + best.lag
+                let start = Double(index) * challenge.colourMs + best.lagMs
                 return LivenessVerdict.Step(
                     name: colour.rawValue,
                     outcome: outcome == .inconclusive ? .inconclusive : score >= 0.5 ? .pass : .fail,
@@ -77,7 +78,7 @@ enum ColourFlashRules {
         guard Limits.flashLead.allows(lead) else {
             return judged(Limits.flashLeadContradiction.allows(lead) ? .inconclusive : .fail, .wrongColours)
         }
-        guard best.lag <= Self.latestMs else { return judged(.fail, .lateResponse) }
+        guard best.lagMs <= Self.latestMs else { return judged(.fail, .lateResponse) }
         guard Limits.flashHalf.allows(best.response.weakerHalf) else { return judged(.fail, .wrongColours) }
         guard let gains else { return judged(.inconclusive, .tooFewFrames) }
         guard gains.face > (gains.background ?? 0) else { return judged(.fail, .backgroundResponds) }
@@ -102,7 +103,7 @@ enum ColourFlashRules {
     static let sigmas = 3.0
 
     /// What a frame's skin shows beyond its background, in logarithms of light.
-    static func signal(of face: CaptureFacts.Face) -> Opponent { Sample(time: 0, face: face).signal }
+    static func signal(of face: CaptureFacts.Face) -> Opponent { Sample(timeMs: 0, face: face).signal }
 
     /// Standard deviation of the signal at rest, of all three components together.
     private static func noise(_ signals: [Opponent]) -> Double {
@@ -157,7 +158,7 @@ struct Opponent {
 
 /// One frame's light in logarithms.
 private struct Sample {
-    var time: Double
+    var timeMs: Double
     var face: CaptureFacts.Face
 
     private static func logarithm(_ colour: LinearColour) -> LinearColour {
@@ -190,13 +191,13 @@ private struct Sample {
 
     /// Medians over the frames of each colour, once the light has settled; `nil` where a colour has fewer than two frames.
     static func medians(
-        _ challenge: LivenessChallenge, _ signals: [(time: Double, signal: Opponent)], lag: Double
+        _ challenge: LivenessChallenge, _ signals: [(timeMs: Double, signal: Opponent)], lagMs: Double
     ) -> [Opponent]? {
         var medians: [Opponent] = []
         for index in challenge.colours.indices {
-            let start = Double(index) * challenge.colourMs + lag
+            let start = Double(index) * challenge.colourMs + lagMs
             let shown = signals.filter {
-                $0.time >= start + ColourFlashRules.settlingMs && $0.time < start + challenge.colourMs
+                $0.timeMs >= start + ColourFlashRules.settlingMs && $0.timeMs < start + challenge.colourMs
             }
             guard shown.count >= 2, let median = Opponent.median(shown.map(\.signal)) else { return nil }
             medians.append(median)
@@ -218,8 +219,10 @@ private struct Response {
     /// Of each colour by itself.
     var agreement: [Double]
 
-    init?(_ challenge: LivenessChallenge, _ signals: [(time: Double, signal: Opponent)], lag: Double) {
-        guard challenge.colours.count >= 3, let seen = Sample.medians(challenge, signals, lag: lag) else { return nil }
+    init?(_ challenge: LivenessChallenge, _ signals: [(timeMs: Double, signal: Opponent)], lagMs: Double) {
+        guard challenge.colours.count >= 3, let seen = Sample.medians(challenge, signals, lagMs: lagMs) else {
+            return nil
+        }
         let shown = challenge.colours.map { Opponent(red: $0.light.red, green: $0.light.green, blue: $0.light.blue) }
         let seenSteps = zip(seen.dropFirst(), seen).map { $0 - $1 }
         let shownSteps = zip(shown.dropFirst(), shown).map { $0 - $1 }
@@ -252,12 +255,12 @@ private struct Gains {
     /// Gain of the nose over that of the cheeks: it is nearer to the screen and faces it.
     var relief: Double
 
-    init?(_ challenge: LivenessChallenge, _ samples: [Sample], lag: Double) {
+    init?(_ challenge: LivenessChallenge, _ samples: [Sample], lagMs: Double) {
         let shown = challenge.colours.map { Opponent(red: $0.light.red, green: $0.light.green, blue: $0.light.blue) }
         let shownSteps = zip(shown.dropFirst(), shown).map { $0 - $1 }
         func gain(_ signal: (Sample) -> Opponent) -> Double? {
-            let signals = samples.map { (time: $0.time, signal: signal($0)) }
-            guard let seen = Sample.medians(challenge, signals, lag: lag) else { return nil }
+            let signals = samples.map { (timeMs: $0.timeMs, signal: signal($0)) }
+            guard let seen = Sample.medians(challenge, signals, lagMs: lagMs) else { return nil }
             let steps = zip(seen.dropFirst(), seen).map { $0 - $1 }
             let power = shownSteps.map { $0.dot($0) }.reduce(0, +)
             return power > 0 ? zip(shownSteps, steps).map { $0.dot($1) }.reduce(0, +) / power : nil

@@ -76,10 +76,11 @@ struct MotionTrack {
         BlinkDetector.blinks(times: self.times, openings: self.faces.map { $0?.eyeOpening }).compactMap { blink in
             // Lids follow the head: what dips while it moves is no blink. Closed eyes shift the points, which looks like a move
             // upwards or a turn and is over with the blink: it is the frames before and after that must look ahead.
-            let seen = zip(self.times, self.faces).compactMap { time, face in face.map { (time: time, face: $0) } }
-            let during = seen.filter { $0.time >= blink.startMs && $0.time <= blink.endMs }.map(\.face)
+            let seen = zip(self.times, self.faces).compactMap { timeMs, face in face.map { (timeMs: timeMs, face: $0) }
+            }
+            let during = seen.filter { $0.timeMs >= blink.startMs && $0.timeMs <= blink.endMs }.map(\.face)
             let around = [
-                seen.last { $0.time < blink.startMs }?.face, seen.first { $0.time > blink.endMs }?.face,
+                seen.last { $0.timeMs < blink.startMs }?.face, seen.first { $0.timeMs > blink.endMs }?.face,
             ].compactMap { $0 }
             let heights = during.map { ($0.eyeCentre.y - (during.first?.eyeCentre.y ?? 0)) / self.rest.eyeDistance }
             let isStill =
@@ -111,29 +112,29 @@ struct MotionTrack {
         _ step: LivenessChallenge.Step, enter: Double, leave: Double, _ extent: (CaptureFacts.Face) -> Double?
     ) -> [MotionEvent] {
         var events: [MotionEvent] = []
-        var start: Double?
-        var entered: Double?
-        var dwell = 0.0
+        var startMs: Double?
+        var enteredMs: Double?
+        var dwellMs = 0.0
         var most = 0.0
-        func close(at end: Double) {
-            if let start, dwell >= Self.dwellMs {
-                events.append(MotionEvent(step: step, startMs: start, endMs: end, extent: most))
+        func close(at endMs: Double) {
+            if let startMs, dwellMs >= Self.dwellMs {
+                events.append(MotionEvent(step: step, startMs: startMs, endMs: endMs, extent: most))
             }
-            (start, entered, dwell, most) = (nil, nil, 0, 0)
+            (startMs, enteredMs, dwellMs, most) = (nil, nil, 0, 0)
         }
-        for (time, face) in zip(self.times, self.faces) {
+        for (timeMs, face) in zip(self.times, self.faces) {
             guard let face, let value = extent(face), value >= leave,
                 abs(self.turn(face)) < 2 * Limits.stepTurn
             else {
-                close(at: time)
+                close(at: timeMs)
                 continue
             }
-            if start == nil { start = time }
+            if startMs == nil { startMs = timeMs }
             if value >= enter {
-                if entered == nil { entered = time }
-                dwell = max(dwell, time - (entered ?? time))
+                if enteredMs == nil { enteredMs = timeMs }
+                dwellMs = max(dwellMs, timeMs - (enteredMs ?? timeMs))
             } else {
-                entered = nil
+                enteredMs = nil
             }
             most = max(most, value)
         }
@@ -144,30 +145,30 @@ struct MotionTrack {
     /// To one side and then to the other, each far enough, without nodding.
     private var shakes: [MotionEvent] {
         var events: [MotionEvent] = []
-        var side: (sign: Double, time: Double, extent: Double)?
-        var start: Double?
-        var calmSince: Double?
-        for (time, face) in zip(self.times, self.faces) {
+        var side: (sign: Double, timeMs: Double, extent: Double)?
+        var startMs: Double?
+        var calmSinceMs: Double?
+        for (timeMs, face) in zip(self.times, self.faces) {
             guard let face else { continue }
             let turn = self.turn(face)
             guard abs(turn) >= Limits.shakeTurn else {
-                calmSince = abs(turn) < Limits.shakeTurn / 2 ? calmSince ?? time : nil
+                calmSinceMs = abs(turn) < Limits.shakeTurn / 2 ? calmSinceMs ?? timeMs : nil
                 // A head that came to rest begins again: the last side of one shake is not the first of the next.
-                if let calmSince, time - calmSince >= Self.calmMs { side = nil }
-                if calmSince != nil, side == nil { start = time }
+                if let calmSinceMs, timeMs - calmSinceMs >= Self.calmMs { side = nil }
+                if calmSinceMs != nil, side == nil { startMs = timeMs }
                 continue
             }
-            calmSince = nil
+            calmSinceMs = nil
             let sign: Double = turn < 0 ? -1 : 1
-            if let seen = side, seen.sign != sign, time - seen.time <= Self.crossingMs {
+            if let seen = side, seen.sign != sign, timeMs - seen.timeMs <= Self.crossingMs {
                 events.append(
                     MotionEvent(
-                        step: .shake, startMs: start ?? seen.time, endMs: time,
+                        step: .shake, startMs: startMs ?? seen.timeMs, endMs: timeMs,
                         extent: min(seen.extent, abs(turn)) / Limits.shakeTurn))
                 side = nil
-                start = time
+                startMs = timeMs
             } else {
-                side = (sign, time, max(abs(turn), side?.sign == sign ? side?.extent ?? 0 : 0))
+                side = (sign, timeMs, max(abs(turn), side?.sign == sign ? side?.extent ?? 0 : 0))
             }
         }
         // Going on shaking is one motion.
@@ -184,20 +185,20 @@ struct MotionTrack {
     /// Down and back: the nose drops, and the eyes go down with the head. A plane shows neither without growing or turning.
     private var nods: [MotionEvent] {
         var events: [MotionEvent] = []
-        var start: (time: Double, eyes: Double)?
+        var start: (timeMs: Double, eyes: Double)?
         var most = (drop: 0.0, sunk: 0.0)
         var isStraight = true
-        for ((time, face), drop) in zip(zip(self.times, self.faces), self.drops) {
+        for ((timeMs, face), drop) in zip(zip(self.times, self.faces), self.drops) {
             guard let face, let drop else { continue }
             if drop < Limits.nodDrop / 2 {
                 if let from = start, most.drop >= Limits.nodDrop, most.sunk >= Limits.nodSink, isStraight,
-                    time - from.time <= Self.nodMs
+                    timeMs - from.timeMs <= Self.nodMs
                 {
                     events.append(
                         MotionEvent(
-                            step: .nod, startMs: from.time, endMs: time, extent: most.drop / Limits.nodDrop))
+                            step: .nod, startMs: from.timeMs, endMs: timeMs, extent: most.drop / Limits.nodDrop))
                 }
-                start = (time, face.eyeCentre.y)
+                start = (timeMs, face.eyeCentre.y)
                 (most, isStraight) = ((0, 0), true)
                 continue
             }

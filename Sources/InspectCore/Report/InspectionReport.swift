@@ -85,10 +85,9 @@ package struct InspectionReport: Sendable {
     /// What the person went on without. Without it, their missing parts would look like a fault, or an evasion.
     private var declined: Markup {
         guard let parts = self.document.declined, !parts.isEmpty else { return "" }
-        let known: [(PartKind, String)] = [
-            (.face, "image of the face"), (.frames, "recording for the liveness challenge"),
-        ]
-        let what = known.filter { parts.contains($0.0.rawValue) }.map(\.1).joined(separator: " and no ")
+        let words: [PartKind: String] = [.face: "image of the face", .frames: "recording for the liveness challenge"]
+        let what = PartKind.ofPerson.filter { parts.contains($0.rawValue) }.map { words[$0] ?? $0.row.meaning }
+            .joined(separator: " and no ")
         return what.isEmpty ? "" : "<p>No \(what) was given: the person chose to go on without it.</p>\n"
     }
 
@@ -143,7 +142,7 @@ package struct InspectionReport: Sendable {
     // MARK: What was measured
 
     var sides: [(part: String, facts: DocumentFacts)] {
-        [PartKind.front, .back].compactMap { kind in
+        PartKind.sides.compactMap { kind in
             self.facts.documents?.sides[kind.rawValue].map { (kind.rawValue, $0) }
         }
     }

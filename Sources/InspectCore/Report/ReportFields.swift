@@ -283,7 +283,7 @@ struct ReportFields {
     }
 
     private var barcodes: [Markup] {
-        [PartKind.front, .back].flatMap { kind in
+        PartKind.sides.flatMap { kind in
             (self.facts.documents?.sides[kind.rawValue]?.barcodes ?? []).map { barcode in
                 var content: [Markup] = []
                 if let elements = AAMVACard(barcode.text)?.elements {

@@ -37,7 +37,7 @@ package struct EnrollmentData: Codable, Sendable {
 extension InspectionDecider {
     /// The embedding to store under the request's face id; `nil` unless the image is fit.
     package var template: FaceEmbedding? {
-        guard self.facts.request.workflow == .enrollment,
+        guard self.facts.request.workflow.capabilities.contains(.enrollment),
             self.decide().capabilities.enrollment?.first?.decision.type == .passed
         else { return nil }
         return self.selfie?.faces.first?.embedding

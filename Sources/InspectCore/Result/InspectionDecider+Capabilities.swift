@@ -38,7 +38,7 @@ extension InspectionDecider {
                 type: isCertain ? .rejected : .warning, label: .missingPage, reasons: isCertain ? missing : [])
         }
         let format = self.facts.request.documentFormat
-        if kind == .front, format == .td3, side.mrz == nil, self.facts.request.workflow != .similarity {
+        if kind == .front, format == .td3, side.mrz == nil, self.readsDocument {
             // Every passport has an MRZ (Doc 9303-4 §4.2).
             return CapabilityDecision(
                 type: .rejected, label: .missingMandatoryDatapoints,
@@ -51,7 +51,7 @@ extension InspectionDecider {
     private func missingSide(seenFrom kind: PartKind) -> (reasons: [RejectReason], isCertain: Bool) {
         let (front, back, request) = (self.side(.front), self.side(.back), self.facts.request)
         // A comparison needs no more than the portrait.
-        if back == nil, request.workflow == .similarity { return ([], false) }
+        if back == nil, !self.readsDocument { return ([], false) }
         let rules = SideRules(front: front, back: back, format: request.documentFormat)
         let missing = rules.missing.filter { $0.part == kind.rawValue }
         if !missing.isEmpty || back != nil { return (missing, rules.isCertain) }
@@ -59,6 +59,8 @@ extension InspectionDecider {
         guard request.documentFormat == .td1, !isReadable else { return ([], false) }
         return ([RejectReason(.missingBack, part: PartKind.back.rawValue)], true)
     }
+
+    private var readsDocument: Bool { self.facts.request.workflow.capabilities.contains(.extraction) }
 
     /// Compares the client's accepted countries, types and size with the extracted data.
     private func preselection() -> CapabilityDecision? {

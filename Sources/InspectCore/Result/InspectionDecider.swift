@@ -151,7 +151,7 @@ package struct InspectionDecider {
 }
 
 extension InspectionDecider {
-    var documentParts: [PartKind] { self.facts.parts.filter { $0 == .front || $0 == .back } }
+    var documentParts: [PartKind] { self.facts.parts.filter(\.isSide) }
 
     var chipParts: [PartKind] { self.facts.parts.filter(\.isChipFile) }
 

@@ -19,7 +19,7 @@ struct DataCheckRules {
         checks.append(Self.sources(extraction))
         checks.append(Self.plausibility(mrzs, extraction, today: today))
         checks.append(
-            Self.expiry(mrzs, extraction.cards.map(\.value), today: today, grace: policy?.expiryGraceDays ?? 0))
+            Self.expiry(mrzs, extraction.cards.map(\.value), today: today, graceDays: policy?.expiryGraceDays ?? 0))
         if let age = policy?.minimumAge { checks.append(Self.age(mrzs, extraction, today: today, least: age)) }
         checks.append(Self.vizAgreement(extraction))
         if let chip = extraction.chip {
@@ -151,7 +151,7 @@ struct DataCheckRules {
     }
 
     private static func expiry(
-        _ mrzs: [MRZDocument], _ cards: [AAMVACard], today: CalendarDate, grace: Int
+        _ mrzs: [MRZDocument], _ cards: [AAMVACard], today: CalendarDate, graceDays: Int
     ) -> DataCheckData.Check {
         let name = "notExpired"
         let dates = mrzs.compactMap { $0.expiryDate?.date } + cards.compactMap(\.expiryDate)
@@ -159,7 +159,7 @@ struct DataCheckRules {
             return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no date of expiry was read")
         }
         if first >= today { return DataCheckData.Check(name: name, outcome: .pass) }
-        return grace > 0 && first.adding(days: grace) >= today
+        return graceDays > 0 && first.adding(days: graceDays) >= today
             ? DataCheckData.Check(name: name, outcome: .pass, reason: Self.withinGrace)
             : DataCheckData.Check(name: name, outcome: .fail, reason: "the document has expired")
     }

@@ -75,7 +75,7 @@ function preview(photo, words) {
 
 /** One side of a document: photo, verdict, and again, three times at most. */
 export async function documentSide(kind, state, language) {
-    const side = text(kind === 'FRONT' ? (state.documentFormat === 'TD3' ? 'side.page' : 'side.front') : 'side.back');
+    const side = text(kind === 'FRONT' && state.documentFormat === 'TD3' ? 'side.page' : `side.${kind}`);
     for (;;) {
         let taken = await photograph({
             heading: side, hint: text('document.hint'), facing: 'environment', shape: SHAPES[state.documentFormat] || SHAPES.TD1,

@@ -76,10 +76,11 @@ async function consent(state, table, language) {
 async function send(taken) {
     for (;;) {
         const form = new FormData();
-        for (const kind of ['FRONT', 'BACK', 'FACE']) if (taken[kind]) form.append(kind, taken[kind], kind);
-        if (taken.FRAMES) {
-            for (const [index, frame] of taken.FRAMES.frames.entries()) form.append('FRAMES', frame, `${index}.jpg`);
-            form.append('request', JSON.stringify({ challenge: taken.FRAMES.challenge }));
+        const { FRAMES, ...photos } = taken;
+        for (const [kind, photo] of Object.entries(photos)) if (photo) form.append(kind, photo, kind);
+        if (FRAMES) {
+            for (const [index, frame] of FRAMES.frames.entries()) form.append('FRAMES', frame, `${index}.jpg`);
+            form.append('request', JSON.stringify({ challenge: FRAMES.challenge }));
         }
         const bar = element('progress', { max: 1, value: 0, 'aria-label': text('sending') });
         show(text('sending'), element('p', {}, text('sending.wait')), bar);
@@ -126,10 +127,10 @@ async function capture(state, language) {
     const taken = {};
     const mayDecline = state.fallback === 'review';
     for (const part of state.parts) {
-        if (part === 'FRONT' || part === 'BACK') taken[part] = await documentSide(part, state, language);
         // Without a document, a reviewer would have nothing to look at.
-        else if (part === 'FACE') taken.FACE = await selfie(mayDecline && state.parts.includes('FRONT'), language);
-        else if (part === 'FRAMES' && taken.FACE !== null) taken.FRAMES = await meet(state);
+        if (part === 'FACE') taken.FACE = await selfie(mayDecline && state.parts.includes('FRONT'), language);
+        else if (part !== 'FRAMES') taken[part] = await documentSide(part, state, language);
+        else if (taken.FACE !== null) taken.FRAMES = await meet(state);
     }
     for (;;) {
         try {

@@ -29,7 +29,7 @@ extension Command {
             .certificate, .key,
             .value(
                 "database-connections", "N", "connections to the database, besides five for actions on selections [4]"),
-            .value("analyzer-slots", "N", "analyzers that open images; 0: images are not shown [2]"),
+            .value("analyzers", "N", "analyzer processes at once, which open images; 0: images are not shown [2]"),
             .value("analyzer", "FILE", "executable that opens images; by default this program [INSPECTD_ANALYZER]"),
             .value("stop-after", "SECONDS", "on SIGTERM, clients still sending are cut off after this time [20]"),
             .health,
@@ -105,8 +105,8 @@ private struct ConsoleProcess {
             self.provider = OpenIDProvider(settings, certificateAuthorities: arguments["oidc-ca"])
         }
         self.connections = try arguments.integer("database-connections", in: 1...64) ?? 4
-        let slots = try arguments.integer("analyzer-slots", in: 0...64) ?? 2
-        self.analyzers = slots == 0 ? nil : ConsoleAnalyzers(configuration, slots: slots) { Events.log($0, to: log) }
+        let count = try arguments.integer("analyzers", in: 0...64) ?? 2
+        self.analyzers = count == 0 ? nil : ConsoleAnalyzers(configuration, count: count) { Events.log($0, to: log) }
         self.stopAfter = .seconds(try arguments.integer("stop-after", in: 0...3600) ?? 20)
     }
 

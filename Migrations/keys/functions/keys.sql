@@ -291,7 +291,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     GROUP BY p.partner_id ORDER BY p.partner_id
 $$;
 COMMENT ON FUNCTION insp.count_below(text, integer) IS
-    'The partners whose key this wrapping key has wrapped, or this partner, and how many keys are below: what insp.abandon_keys gives up; reads all keys';
+    'The partners whose key this wrapping key has wrapped, or this partner, and how many keys are below: what insp.abandon_keys abandons; reads all keys';
 GRANT EXECUTE ON FUNCTION insp.count_below(text, integer) TO keys_sweeper;
 
 CREATE OR REPLACE FUNCTION insp.abandon_keys(p_lost text, p_wrapping_key text, p_proof bytea) RETURNS integer

@@ -48,7 +48,7 @@ COMMENT ON COLUMN insp.endpoint.enabled IS 'Callbacks of a disabled endpoint are
 COMMENT ON COLUMN insp.endpoint.max_inflight IS 'Callbacks under way at once, over all workers';
 COMMENT ON COLUMN insp.endpoint.is_default IS 'The endpoint that the partner''s jobs use; one for each partner';
 COMMENT ON COLUMN insp.endpoint.created_at IS 'When the endpoint was added';
-COMMENT ON COLUMN insp.endpoint.gone_at IS 'When the endpoint last answered 410 Gone: its partner wants no more callbacks there';
+COMMENT ON COLUMN insp.endpoint.gone_at IS 'When the endpoint last answered 410 Gone: its partner wants no further callbacks there';
 COMMENT ON COLUMN insp.endpoint.paused IS 'Whether its callbacks wait, with their times, until insp.callback_resume';
 COMMENT ON COLUMN insp.endpoint.paused_by_partner IS 'Whether its partner paused it, which may then also resume it';
 COMMENT ON COLUMN insp.endpoint.disabled_reason IS 'Why it is not enabled';

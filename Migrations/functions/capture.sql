@@ -134,7 +134,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     -- After that the person goes on with what there is.
     most constant integer := 3;
-    -- A lost answer costs no try; a browser that sends one image for ever gets no more.
+    -- A lost answer costs no try; a browser that keeps sending one image gets no further one.
     most_repeats constant integer := 9;
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
     mark constant bytea := sha256(convert_to(s.id::text || p_kind, 'UTF8') || p_image_sha256);

@@ -1,4 +1,4 @@
--- What the console shows beside a case, and what tells its pages that something has changed.
+-- What the console shows next to a case, and how its pages learn that something has changed.
 -- After: record, results
 
 CREATE OR REPLACE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE (

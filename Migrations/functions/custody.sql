@@ -74,7 +74,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_custody(uuid, uuid, text, text) IS
-    'Records the key store and the wrapping key, which inspectd keys does after a change in the key store; returns whether they are new. Refuses a different key store, and one that has recorded another database than this one';
+    'Records the key store and the wrapping key, which inspectd keys does after a change in the key store; returns whether they are new. Refuses a different key store, and a key store that has recorded a different database';
 GRANT EXECUTE ON FUNCTION insp.set_custody(uuid, uuid, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.seal_of(p_bytes bytea) RETURNS smallint
@@ -230,7 +230,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_keys(text, text, integer, text, text) IS
-    'Records what inspectd keys, person and partner do in the key store, which has no record of its own. What destroys or rewraps keys is recorded with _begin before it does, so that one that was killed is on record as well. sweep_older: a sweep that was told to accept an older main database';
+    'Records what inspectd keys, person and partner do in the key store, which has no record of its own. Commands that destroy or rewrap keys are recorded with _begin before they do, so that a killed one is on record as well. sweep_older: a sweep that had to accept an older main database';
 GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
@@ -281,7 +281,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     SELECT insp.partner_number(custody_partner.partner)
 $$;
 COMMENT ON FUNCTION insp.custody_partner(text) IS
-    'The number of a partner, which programs need for its keys and for what they seal; refuses partners for which the login may not act';
+    'The number of a partner, which programs need for its keys and to seal data; refuses partners for which the login may not act';
 GRANT EXECUTE ON FUNCTION insp.custody_partner(text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.object_key(p_location text) RETURNS uuid

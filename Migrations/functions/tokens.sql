@@ -52,7 +52,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.token_take(bigint, bigint) IS
-    'An endpoint''s access token, with seconds until its refresh and its expiry. With a permit, only the caller must get the next one and call token_store or token_fail; without token, permit and code another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if it is';
+    'An endpoint''s access token, with seconds until its refresh and its expiry. With a permit, the caller alone must get the next one and call token_store or token_fail; if token, permit and code are all null, another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if it is';
 GRANT EXECUTE ON FUNCTION insp.token_take(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_store(
@@ -151,12 +151,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.end_token(bigint, boolean) IS
-    'Ends an endpoint''s access token before its authorization changes or goes: no request has it any more, and where the provider takes revocations, dispatchers revoke it, and one that a dispatcher is getting once it arrives. p_may_be_sealed: whether sealed secrets will still open. The caller must have locked the endpoint';
+    'Ends an endpoint''s access token before its authorization changes or is removed: no further request carries it, and if the provider accepts revocations, dispatchers revoke it, as well as a token that a dispatcher is getting, once it arrives. p_may_be_sealed: whether sealed secrets will still open. The caller must have locked the endpoint';
 
 CREATE OR REPLACE FUNCTION insp.end_revocation(r insp.token_revocation, p_code text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
-    -- Of a token that never arrived there is nothing to tell.
+    -- A token that never arrived leaves nothing to record.
     IF r.token_permit IS NULL THEN
         INSERT INTO insp.record (chain, action, subject, detail)
         VALUES ('endpoint', CASE WHEN p_code IS NULL THEN 'token_revoked' ELSE 'token_not_revoked' END, 'endpoint ' || r.endpoint_id,
@@ -235,5 +235,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.revocation_settle(bigint, bigint, text, boolean) IS
-    'Stores the outcome of an attempt to revoke a token: p_code is why it failed, null that it succeeded; one that is not final is repeated after 5 s, then twice as long, up to ten minutes, until the token has expired. Returns whether that was the end; null: the permit had lapsed';
+    'Stores the outcome of an attempt to revoke a token: p_code is why it failed, null that it succeeded. A failure that is not final is retried after 5 s, then after twice as long, up to ten minutes, until the token has expired. Returns whether that was the last attempt; null: the permit had lapsed';
 GRANT EXECUTE ON FUNCTION insp.revocation_settle(bigint, bigint, text, boolean) TO insp_worker;

@@ -62,7 +62,7 @@ package struct AnalyzerConfiguration: Sendable {
     ///
     /// One thread each for BLAS and OpenMP: parallelism comes from the pool, and a fork copies one thread only. Swift's crash
     /// reporter is off, since it would start another program and keep a crashed process alive meanwhile. OpenBLAS chooses its kernels
-    /// when it is loaded: where it does not know the processor, it is told one with the same registers.
+    /// when it is loaded: where it does not know the processor, the environment names one with the same registers.
     static let baseEnvironment = {
         var environment = [
             "LANG": "C.UTF-8",

@@ -7,7 +7,7 @@ internal import Synchronization
 package struct PostgresStatement: Sendable {
     /// One statement, with `$1` and so on for the parameters.
     package var sql: String
-    /// Sent beside the statement, never as part of its text.
+    /// Sent separately from the statement, never as part of its text.
     package var parameters: [PostgresValue]
 
     package init(_ sql: String, _ parameters: [PostgresValue] = []) {

@@ -95,7 +95,7 @@ final class AnalyzerReserve: Sendable {
         for child in old { child.hangUp() }
     }
 
-    /// Ends the idle processes and forks no more.
+    /// Ends the idle processes and stops forking.
     func close() {
         let rest = self.state.withLock { state in
             state.isClosed = true

@@ -19,13 +19,13 @@ extension Command {
             .value("url", "URL", "origin under which browsers reach the console, such as https://console.example"),
             .value("oidc-issuer", "URL", "the OpenID Connect provider"),
             .value("oidc-client", "ID", "the console's client id there"),
-            .value("oidc-secret", "FILE", "file with its client secret; without one PKCE alone protects the code"),
+            .value("oidc-secret", "FILE", "file with its client secret; without it, only PKCE protects the code"),
             .value("oidc-ca", "FILE", "PEM file with the provider's certificate authorities"),
             .value("oidc-roles", "CLAIM", "claim with roles, such as reviewer:bank; a path such as a.b [roles]"),
             .value(
                 "oidc-name", "CLAIM",
                 "claim that names a person in the record from the first sign-in on [preferred_username]"),
-            .value("oidc-scopes", "SCOPES", "what is asked for [openid profile]"),
+            .value("oidc-scopes", "SCOPES", "scopes that the console requests [openid profile]"),
             .certificate, .key,
             .value(
                 "database-connections", "N", "connections to the database, besides five for actions on selections [4]"),

@@ -4,7 +4,7 @@ import InspectCore
 import Inspection
 import Synchronization
 
-/// The analyzers beside a console that make previews of images: the console looks into none.
+/// A console's analyzers, which make previews of images: the console itself opens none.
 final class ConsoleAnalyzers: Sendable {
     private let pool: AnalyzerPool
     private let room: Int

@@ -5,7 +5,7 @@ import InspectCore
 import Inspection
 import Synchronization
 
-/// The analyzers beside a gateway that judge images at once.
+/// A gateway's analyzers, which judge images at once.
 struct GatewayUsability {
     private let pool: AnalyzerPool
     let desk: UsabilityDesk

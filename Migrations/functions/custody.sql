@@ -29,7 +29,7 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_te
     FROM pg_control_system() c, insp.epoch e FOR SHARE OF e
 $$;
 COMMENT ON FUNCTION insp.custody_mark() IS
-    'Which history of the database this is, and the highest job number that it has issued: by these the key store recognises an older or copied database, whose sweep would destroy keys of jobs that it lacks';
+    'Which history of the database this is, and the highest job number that it has issued: by these the key store recognises an older or copied database, whose sweep would destroy the keys of jobs that it lacks';
 GRANT EXECUTE ON FUNCTION insp.custody_mark() TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_custody(
@@ -204,7 +204,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     WHERE g.partner_id = p_partner AND g.index = p_index AND g.keeps_jobs AND g.since = p_since
 $$;
 COMMENT ON FUNCTION insp.face_in_use(integer, bytea, timestamptz) IS
-    'Leaves a deleted face on insp.person_gone, below whose key there are others, and says when to look again: an hour later at most';
+    'Keeps a deleted face whose key has others below it on insp.person_gone, and sets the time of the next check: at most an hour later';
 GRANT EXECUTE ON FUNCTION insp.face_in_use(integer, bytea, timestamptz) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.record_keys(

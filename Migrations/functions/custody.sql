@@ -167,7 +167,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     ON CONFLICT (partner_id, index, keeps_jobs) DO UPDATE SET since = clock_timestamp(), due_at = excluded.due_at
 $$;
 COMMENT ON FUNCTION insp.list_persons(integer, bytea[], boolean) IS
-    'Lists erased persons and faces, or deleted faces (p_keeps_jobs), in insp.person_gone, whether or not there are keys: what the partner asks to erase may have been removed by retention, and its key not yet';
+    'Lists erased persons and faces, or deleted faces (p_keeps_jobs), in insp.person_gone, whether or not there are keys: retention may have removed the data but not yet the key';
 
 CREATE OR REPLACE FUNCTION insp.persons_gone(p_limit integer)
 RETURNS TABLE (partner_id integer, index bytea, since timestamptz, microseconds bigint, keeps_jobs boolean)

@@ -67,7 +67,7 @@ BEGIN
     -- It would lie here in plain text until somebody approves it.
     PERFORM insp.require((propose.arguments -> 'p_settings' ?| ARRAY['signingKey', 'clientKey', 'apiKey']
             OR propose.arguments ?| ARRAY['p_client_secret', 'p_assertion']) IS NOT TRUE, 'p_settings, p_client_secret or p_assertion',
-        'Secrets are set by a call of their own; propose allow_endpoint_secret or allow_authorization_secret where that needs approval.');
+        'Secrets are set by a separate call; propose allow_endpoint_secret or allow_authorization_secret where that needs approval.');
     INSERT INTO insp.proposal AS p (action, arguments, proposed_by, role, expires_at)
     VALUES (propose.action, propose.arguments, session_user, to_regrole(quote_ident(session_user))::oid,
         clock_timestamp() + propose.expires)

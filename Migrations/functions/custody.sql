@@ -230,7 +230,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_keys(text, text, integer, text, text) IS
-    'Records what inspectd keys, person and partner do in the key store, which has no record of its own. Commands that destroy or rewrap keys are recorded with _begin before they do, so that a killed one is on record as well. sweep_older: a sweep that had to accept an older main database';
+    'Records what inspectd keys, person and partner do in the key store, which keeps no record. Commands that destroy or rewrap keys are recorded with _begin before they do, so that a killed one is on record as well. sweep_older: a sweep that had to accept an older main database';
 GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid

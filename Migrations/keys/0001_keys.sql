@@ -1,4 +1,4 @@
--- The key store: a database of its own, with a backup of its own. Every key in it is wrapped by the one above it, and the wrapping
+-- The key store: a separate database with separate backups. Every key in it is wrapped by the one above it, and the wrapping
 -- key at the top is nowhere in a database. To destroy a key is to delete its row.
 
 CREATE SCHEMA insp;

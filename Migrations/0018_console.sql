@@ -37,7 +37,7 @@ COMMENT ON COLUMN insp.console_session.actor IS 'Who it is (insp.console_person)
 COMMENT ON COLUMN insp.console_session.method IS 'How the person signed in: link (inspectd console --local) or oidc (OpenID Connect)';
 COMMENT ON COLUMN insp.console_session.created_at IS 'When the person signed in';
 COMMENT ON COLUMN insp.console_session.seen_at IS 'Last call, to the minute; half an hour later the session ends';
-COMMENT ON COLUMN insp.console_session.expires_at IS 'Refused from then on, whatever happens';
+COMMENT ON COLUMN insp.console_session.expires_at IS 'Refused from then on in any case';
 GRANT SELECT (id, actor, method, created_at, seen_at, expires_at) ON insp.console_session TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.console_grant (
@@ -146,7 +146,7 @@ COMMENT ON COLUMN insp.console_batch.attempts IS 'Attempts that were begun: one 
 COMMENT ON COLUMN insp.console_batch.attempt IS
     'Number of the last attempt, which only rises and is never another''s: what a console says of an earlier one has no effect';
 COMMENT ON SEQUENCE insp.console_batch_attempt_seq IS 'Numbers of attempts at batches; each is used once';
-COMMENT ON COLUMN insp.console_batch.until IS 'Left alone until then, by other consoles than the one that has taken it';
+COMMENT ON COLUMN insp.console_batch.until IS 'Until then, only the console that has taken it works on it';
 COMMENT ON COLUMN insp.console_batch.failure IS 'SQLSTATE of the last attempt''s failure; null: none, or unknown';
 COMMENT ON COLUMN insp.console_batch.freed IS 'Of an endpoint being enabled: callbacks freed up to now; null: it is not enabled yet';
 COMMENT ON COLUMN insp.console_batch.reached IS 'Of an endpoint being enabled: held callbacks due earlier are freed';

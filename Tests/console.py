@@ -373,7 +373,7 @@ def main():
         started[0].stdout.readline()
         log = open(f"{given.folder}/console.log", "w")
         started.append(subprocess.Popen(
-            [f"{given.bin}/inspectd", "console", "--url", origin, "--listen", str(port), "--analyzer-slots", "1",
+            [f"{given.bin}/inspectd", "console", "--url", origin, "--listen", str(port), "--analyzers", "1",
              "--oidc-issuer", f"http://127.0.0.1:{provider}", "--oidc-client", "desk"], stderr=log))
         deadline = time.monotonic() + 60
         while "console open" not in Path(log.name).read_text() and time.monotonic() < deadline:

@@ -133,7 +133,7 @@ def of_pages(given):
     log = Path(given.folder) / "console.log"
     with open(log, "w") as errors:
         console = subprocess.Popen(
-            [f"{given.bin}/inspectd", "console", "--local", "--listen", "0", "--analyzer-slots", "1"], stderr=errors,
+            [f"{given.bin}/inspectd", "console", "--local", "--listen", "0", "--analyzers", "1"], stderr=errors,
             stdout=subprocess.PIPE, text=True)
     try:
         link = console.stdout.readline().strip()

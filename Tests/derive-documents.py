@@ -273,7 +273,7 @@ def score(options: argparse.Namespace) -> None:
         json.dumps({"id": e["file"], "front": str(options.out / e["file"]), "workflow": "id", "gate": False}) + "\n"
         for e in manifest)
     done = subprocess.run(
-        [options.inspectd, "inspect", "--batch", "-", "--slots", "1"], input=requests.encode(),
+        [options.inspectd, "inspect", "--batch", "-", "--analyzers", "1"], input=requests.encode(),
         stdout=subprocess.PIPE, check=True)
     fields = mrz_fields(options.inspectd, manifest)
     counts = {label: [0, 0, 0] for label in LABELS}

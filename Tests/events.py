@@ -131,7 +131,7 @@ class Trial:
 
     def start_gateway(self):
         # It judges no images here, so it has no children that would outlive it.
-        self.start("gateway", self.inspectd, "gateway", "--listen", str(self.port), "--usability-slots", "0", "--credential-rate", "100000",
+        self.start("gateway", self.inspectd, "gateway", "--listen", str(self.port), "--analyzers", "0", "--credential-rate", "100000",
                    "--address-rate", "100000", "--log-level", "warning")
 
     def start_puller(self):

@@ -63,7 +63,7 @@ remember "$vendor"
 await_file "$scratch/vendor.port" "$vendor" 60
 read -r vendor_port pin <"$scratch/vendor.port"
 : >"$scratch/gateway.log"
-# Slots as by default: at most three requests come at once, which fill no queue. A 503 of another kind is a fault, whatever the load.
+# Analyzers as by default: at most three requests come at once, which fill no queue. A 503 of another kind is a fault, whatever the load.
 "$bin/inspectd" gateway --listen 0 --address-rate 100000 --longest-wait 1 2>"$scratch/gateway.log" &
 remember $!
 # A session that waits for a blob is decided soon.

@@ -125,7 +125,7 @@ def score_documents(program, data, tally, figures, mistakes):
     requests = [
         {"id": e["file"], "front": os.path.join(folder, e["file"]), "workflow": "id", "gate": False} for e in entries
     ]
-    answers, _, wall = batch(program, "inspect", requests, slots=1)
+    answers, _, wall = batch(program, "inspect", requests, analyzers=1)
     score_fields.score(entries, [first(a, "extraction").get("data") or {} for a in answers], figures, mistakes)
     score_sides.score(program, data, entries, answers, figures, mistakes)
     score_crops.score(program, data, figures, mistakes)
@@ -274,7 +274,7 @@ def score_chips(program, data, tally, figures):
         if "CSCA.cer" in entry["files"]:
             request["csca"] = [os.path.join(folder, entry["file"], "CSCA.cer")]
         requests.append(request)
-    answers, _, wall = batch(program, "inspect", requests, slots=1)
+    answers, _, wall = batch(program, "inspect", requests, analyzers=1)
     cpu = []
     for entry, answer in zip(entries, answers):
         name, expected = entry["file"], entry["expected"]
@@ -307,7 +307,7 @@ def score_faces(program, data, figures, mistakes):
     with open(os.path.join(folder, "pairs.csv")) as file:
         pairs = [p for p in csv.DictReader(file) if os.path.exists(os.path.join(folder, p["file_a"]))]
     requests = [{"a": os.path.join(folder, p["file_a"]), "b": os.path.join(folder, p["file_b"])} for p in pairs]
-    answers, cpu, wall = batch(program, "compare", requests, slots=2)
+    answers, cpu, wall = batch(program, "compare", requests, analyzers=2)
     failed = [a["error"] for a in answers if a.get("error")]
     if failed:
         raise SystemExit(f"compare: {len(failed)} of {len(pairs)} pairs failed, the first with {failed[0]}")

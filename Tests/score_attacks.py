@@ -237,7 +237,7 @@ def main():
         requests = [{"id": f"{n}", **e["paths"], "workflow": "id", "gate": False} for n, e in enumerate(made)]
         figures = {}
         for program in options.inspectd:
-            answers = batch(program, "inspect", requests, slots=1)[0]
+            answers = batch(program, "inspect", requests, analyzers=1)[0]
             rows = [judged(entry, answer) for entry, answer in zip(made, answers, strict=True)]
             attacks, genuine = [row for row in rows if row["kind"]], [row for row in rows if not row["kind"]]
             figures[program] = report(program, attacks, genuine, options)

@@ -52,7 +52,7 @@ def score(program, data, figures, mistakes):
                 image.crop(box).save(path, quality=92)
                 cases.append((specimen["file"], crop))
                 requests.append({"front": path})
-        answers, _, _ = batch(program, "inspect", requests, "--workflow", "id", "--no-gate", slots=1)
+        answers, _, _ = batch(program, "inspect", requests, "--workflow", "id", "--no-gate", analyzers=1)
     for (name, crop), answer in zip(cases, answers):
         capabilities = answer.get("capabilities") or {}
         read = ((capabilities.get("extraction") or [{}])[0].get("data") or {}).get("mrz") or {}

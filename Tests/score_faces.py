@@ -94,7 +94,7 @@ def score_pairs(options, card, folder):
         pairs = [p for p in csv.DictReader(file) if p["same"] in ("0", "1")]
     pairs = [p for p in pairs if all(os.path.exists(os.path.join(folder, p[k])) for k in ("file_a", "file_b"))]
     requests = [{"a": os.path.join(folder, p["file_a"]), "b": os.path.join(folder, p["file_b"])} for p in pairs]
-    answers, _, _ = batch(options.inspectd, "compare", requests, slots=2)
+    answers, _, _ = batch(options.inspectd, "compare", requests, analyzers=2)
     failed = [a["error"] for a in answers if a.get("error")]
     if failed:
         # A pair that a busy machine did not finish has no similarity, which would count as a non-match.
@@ -136,7 +136,7 @@ def score_every_pair(options, card, folder, entries, threshold, compared):
         raise SystemExit(f"the scale of similarities is another one: {wrong[0]}")
     images = [e for e in entries if e["kind"] == "identity"]
     requests = [{"id": e["file"], "face": os.path.join(folder, e["file"]), "workflow": "liveness", "gate": False} for e in images]
-    answers, _, _ = batch(options.inspectd, "inspect", requests, "--features", slots=2)
+    answers, _, _ = batch(options.inspectd, "inspect", requests, "--features", analyzers=2)
     embeddings, nobody = [], []
     for entry, answer in zip(images, answers):
         faces = [face for face in faces_of(answer) if face.get("feature")]
@@ -176,7 +176,7 @@ def faces_of(answer):
 def inspected(options, files):
     extra = ["--face-contour", options.contour] if options.contour else []
     requests = [{"id": file, "face": file, "workflow": "liveness", "gate": False} for file in files]
-    return batch(options.inspectd, "inspect", requests, *extra, slots=2)[0]
+    return batch(options.inspectd, "inspect", requests, *extra, analyzers=2)[0]
 
 
 def score_detection(options, card, folder, entries, scratch):
@@ -295,7 +295,7 @@ def score_speed(options, card, folder, entries, scratch):
     requests = os.path.join(scratch, "requests.jsonl")
     with open(requests, "w") as file:
         file.writelines(json.dumps({"a": a, "b": b}) + "\n" for a, b in zip(files[::2] * 20, files[1::2] * 20))
-    child = subprocess.Popen([options.inspectd, "compare", "--batch", requests, "--slots", "1"], stdout=subprocess.PIPE)
+    child = subprocess.Popen([options.inspectd, "compare", "--batch", requests, "--analyzers", "1"], stdout=subprocess.PIPE)
     for _ in range(len(files)):
         child.stdout.readline()
     memory = {}

@@ -61,7 +61,7 @@ def judged(program, scratch, path, steps, first=0, last=None):
         request["challenge"] = os.path.join(scratch, os.path.basename(folder) + ".json")
         with open(request["challenge"], "w") as file:
             json.dump({"steps": steps, "stepTimeoutMs": 30000, "frameTimes": [t - 600 for t in times]}, file)
-    done = subprocess.run([program, "inspect", "--batch", "-", "--slots", "1"], input=json.dumps(request).encode(),
+    done = subprocess.run([program, "inspect", "--batch", "-", "--analyzers", "1"], input=json.dumps(request).encode(),
                           stdout=subprocess.PIPE, check=True)
     return ((json.loads(done.stdout).get("capabilities") or {}).get("liveness") or [{}])[0]
 

@@ -106,7 +106,7 @@ def attacks(program, folder, scenes, scratch, dice):
     """Requests by species: [(species, request)]."""
     names = [e["file"] for e in json.load(open(os.path.join(folder, "manifest.json"))) if e["kind"] != "mrz_line_crop"]
     files = [os.path.join(folder, name) for name in names if name.lower().endswith((".jpg", ".jpeg", ".png"))]
-    fronts, _, _ = batch(program, "inspect", [{"id": f, "front": f, "workflow": "id", "gate": False} for f in files], slots=2)
+    fronts, _, _ = batch(program, "inspect", [{"id": f, "front": f, "workflow": "id", "gate": False} for f in files], analyzers=2)
     made = []
     for answer in fronts:
         faces = [f for f in answer.get("faces") or [] if f["part"] == "FRONT"]
@@ -144,7 +144,7 @@ def genuine(program, folder, scratch, dice):
                 name = os.path.join(scratch, f"frame-{len(made)}.png")
                 frame.convert("RGB").save(name)
                 made.append(("frames of clips", {"id": name, "face": name, "workflow": "liveness", "gate": False}))
-    seen, _, _ = batch(program, "inspect", [request for _, request in made[:len(files)]], slots=2)
+    seen, _, _ = batch(program, "inspect", [request for _, request in made[:len(files)]], analyzers=2)
     for answer in seen:
         faces = [f for f in answer.get("faces") or [] if f["part"] == "FACE"]
         if not faces or not FONTS:
@@ -167,7 +167,7 @@ def score(program, data, seed=20):
         made = genuine(program, faces, scratch, dice)
         count = len(made)
         made += attacks(program, documents, scenes, scratch, dice)
-        answers, _, _ = batch(program, "inspect", [request for _, request in made], slots=2)
+        answers, _, _ = batch(program, "inspect", [request for _, request in made], analyzers=2)
         for index, ((species, request), answer) in enumerate(zip(made, answers)):
             record = ((answer.get("capabilities") or {}).get("liveness") or [{}])[0]
             decision = record.get("decision") or {}

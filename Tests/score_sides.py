@@ -166,7 +166,7 @@ def score(program, data, manifest, answers, figures, mistakes):
         requests = [
             {"id": f"{number}", "front": front, "back": back, "workflow": "id", "gate": False}
             for number, (_, _, front, back) in enumerate(asked)]
-        replies = batch(program, "inspect", requests, slots=1)[0] if requests else []
+        replies = batch(program, "inspect", requests, analyzers=1)[0] if requests else []
         for (case, names, _, _), answer in zip(asked, replies):
             count(case, names, answer)
     genuine = [table[case] for case, wanted in CASES.items() if not wanted]

@@ -7,12 +7,12 @@ import subprocess
 import time
 
 
-def batch(program, command, requests, *options, slots=1):
+def batch(program, command, requests, *options, analyzers=1):
     """Runs one batch; returns the answers, the CPU seconds of the program and its analyzers, and the seconds it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
     done = subprocess.run(
-        [program, command, "--batch", "-", "--slots", str(slots), *options], stdout=subprocess.PIPE, check=True,
+        [program, command, "--batch", "-", "--analyzers", str(analyzers), *options], stdout=subprocess.PIPE, check=True,
         input="".join(json.dumps(request) + "\n" for request in requests).encode())
     took = time.monotonic() - begin
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -41,12 +41,18 @@ def viz(timings):
     return timings.get("cpu.viz", timings.get("cpu.print", 0))
 
 
+def analyzers_option(path):
+    """The option with the number of analyzers, which 0.1.0 calls --slots."""
+    shown = subprocess.run([path, "inspect", "--help"], capture_output=True, text=True, check=False)
+    return "--analyzers" if "--analyzers" in shown.stdout + shown.stderr else "--slots"
+
+
 class Program:
     """A build that answers one request after the other."""
 
     def __init__(self, path):
         self.process = subprocess.Popen(
-            [path, "inspect", "--batch", "-", "--slots", "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            [path, "inspect", "--batch", "-", analyzers_option(path), "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, request):
         self.process.stdin.write(json.dumps(request).encode() + b"\n")

@@ -44,7 +44,7 @@ BEGIN
         'PAYLOAD_INVALID', 'locale');
 END
 $$;
-COMMENT ON FUNCTION insp.check_capture_options(jsonb) IS 'Refuses what a link''s page cannot be told';
+COMMENT ON FUNCTION insp.check_capture_options(jsonb) IS 'Refuses options that a link''s page does not support';
 
 CREATE OR REPLACE FUNCTION insp.capture_consent(p insp.partner, p_at timestamptz) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

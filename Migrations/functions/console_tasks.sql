@@ -125,7 +125,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.console_count_once(text, boolean) IS
-    'Refuses as SELECTION_BUSY, until the transaction ends, whatever else the person lets count, at any console. p_waits: after two seconds';
+    'Until the transaction ends, refuses the person''s other counts at any console as SELECTION_BUSY; p_waits: after two seconds';
 
 CREATE OR REPLACE FUNCTION insp.console_preview(
     p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[],
@@ -157,7 +157,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_preview(bytea, text, jsonb) IS
-    'How many a selection of an operator has (counted up to a million; of jobs up to 10,001: more than 10,000), the time of counting (microseconds since 1970) for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
+    'The size of an operator''s selection (counted up to a million; of jobs up to 10,001: more than 10,000), the time of counting (microseconds since 1970) for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
 GRANT EXECUTE ON FUNCTION insp.console_preview(bytea, text, jsonb) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_begin_task(
@@ -213,7 +213,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text) IS
-    'Begins an action on everything in a selection that an operator saw counted (at most a million at once); consoles work it off (insp.console_batch_take, insp.console_step). The same action on what was counted at the same time, by the same person, is the same task, and is begun once. Recorded with its reason';
+    'Begins an action on everything in a selection that an operator saw counted (at most a million at once); consoles carry it out (insp.console_batch_take, insp.console_step). If the same person repeats the action on the same count, the first task is returned. Recorded with its reason';
 GRANT EXECUTE ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE (
@@ -241,7 +241,7 @@ BEGIN
     FROM insp.console_task t WHERE w.is_all OR t.partners <@ w.partners ORDER BY t.id DESC LIMIT 20;
 END
 $$;
-COMMENT ON FUNCTION insp.console_tasks(bytea) IS 'The last 20 tasks about no other than an operator''s or auditor''s partners, with how far they are; failure: the SQLSTATE that ended one, or with which a batch of an open one failed and waits; may_stop: insp.console_stop_task would stop it for the person';
+COMMENT ON FUNCTION insp.console_tasks(bytea) IS 'The last 20 tasks that concern only an operator''s or auditor''s partners, with their progress; failure: the SQLSTATE that ended one, or with which a batch of an open one failed and waits; may_stop: insp.console_stop_task would stop it for the person';
 GRANT EXECUTE ON FUNCTION insp.console_tasks(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_drop_batches(p_task bigint) RETURNS void

@@ -14,8 +14,8 @@ package struct AnalyzerConfiguration: Sendable {
     package var forked: ForkedParent?
     /// Variables in addition to ``baseEnvironment``. Nothing of the worker's own environment is passed on.
     package var environment: [String: String] = [:]
-    /// How many jobs run at once, each in its own process. The same number of processes wait for the next jobs.
-    package var slots: Int
+    /// How many analyzers work at once, each on one job. The same number of processes wait for the next jobs.
+    package var count: Int
     /// Whether each process in use is replaced by another in reserve. `false` if there is only one job.
     var forksAhead = true
     /// Bytes of address space that a process may add to what its parent has mapped.
@@ -47,14 +47,14 @@ package struct AnalyzerConfiguration: Sendable {
     /// after the last renewal, so that images that crash a decoder do not keep a core busy with loading models.
     var restBetweenParents = Duration.seconds(5)
 
-    package init(slots: Int) {
-        precondition(slots > 0, "a pool needs a slot")
-        self.slots = slots
+    package init(count: Int) {
+        precondition(count > 0, "a pool needs an analyzer")
+        self.count = count
     }
 
     /// For a program that ends after one job.
     package mutating func serveOneJob() {
-        self.slots = 1
+        self.count = 1
         self.forksAhead = false
     }
 
@@ -62,7 +62,7 @@ package struct AnalyzerConfiguration: Sendable {
     ///
     /// One thread each for BLAS and OpenMP: parallelism comes from the pool, and a fork copies one thread only. Swift's crash
     /// reporter is off, since it would start another program and keep a crashed process alive meanwhile. OpenBLAS chooses its kernels
-    /// when it is loaded: where it does not know the processor, it is told one with the same registers.
+    /// when it is loaded: where it does not know the processor, the environment names one with the same registers.
     static let baseEnvironment = {
         var environment = [
             "LANG": "C.UTF-8",
@@ -90,9 +90,9 @@ package enum AnalyzerEvent: Sendable {
     case processStarted(forkTime: Duration)
     /// A job had to wait because no process was ready.
     case processAwaited(Duration)
-    /// An analyzer ended. `expected` if its job was over. `slot` is `nil` if it had no job yet. `error` is the job's error; `nil`
+    /// An analyzer ended. `expected` if its job was over. `driver` is `nil` if it had no job yet. `error` is the job's error; `nil`
     /// if the end was expected or the job was cancelled.
-    case processEnded(slot: Int?, end: ProcessEnd?, reason: String, error: ErrorCode?, expected: Bool)
+    case processEnded(driver: Int?, end: ProcessEnd?, reason: String, error: ErrorCode?, expected: Bool)
 }
 
 /// Why a warm parent is renewed.

@@ -35,6 +35,14 @@ bool multiplies_bytes() {
 #endif
 }
 
+bool runs_skylakex_kernels() {
+#ifdef __x86_64__
+    return multiplies_bytes() && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
+#else
+    return false;
+#endif
+}
+
 Registers registers() { return std::min(widest_registers(), limit); }
 
 RegisterLimit::RegisterLimit(Registers new_limit) : before(limit) { limit = new_limit; }

@@ -14,6 +14,9 @@ Registers widest_registers();
 /// Whether the widest have instructions that multiply bytes and add the products (AVX-512 VNNI).
 bool multiplies_bytes();
 
+/// Whether OpenBLAS's kernels for SkylakeX run here, which need AVX-512 DQ and CD as well.
+bool runs_skylakex_kernels();
+
 /// What this thread uses: the widest, unless a check limits it.
 Registers registers();
 

@@ -18,10 +18,6 @@ extern "C" const char *cv_blas_core(void) {
     using Name = char *(*)();
     const auto name = reinterpret_cast<Name>(dlsym(RTLD_DEFAULT, "openblas_get_corename"));
     if (name == nullptr || std::strcmp(name(), "Prescott") != 0) return nullptr;
-#ifdef __x86_64__
-    // The kernels named after SkylakeX need DQ and CD as well.
-    if (cvision::multiplies_bytes() && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd"))
-        return "SkylakeX";
-#endif
+    if (cvision::runs_skylakex_kernels()) return "SkylakeX";
     return cvision::widest_registers() == cvision::Registers::by_4 ? nullptr : "Haswell";
 }

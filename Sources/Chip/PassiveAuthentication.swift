@@ -115,7 +115,7 @@ package enum PassiveAuthentication {
         if !issuer.isNamed { facts.deviations.append("AUTHORITY_NAMED_OTHERWISE") }
         if time > issuer.authority.notAfter { facts.deviations.append("CSCA_EXPIRED") }
         if time < issuer.authority.notBefore { facts.deviations.append("CSCA_NOT_YET_VALID") }
-        // Doc 9303-12 §7.1.1: a document signer is certified by the authority of its own country.
+        // Doc 9303-12 §7.1.1: a document signer is certified by its country's authority.
         guard issuer.authority.country == signer.country else {
             facts.chainOK = false
             facts.reasons.append(.chainInvalid)

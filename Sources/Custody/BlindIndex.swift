@@ -1,4 +1,4 @@
-/// Finds rows by what is sealed in them: a keyed digest of the value, which tells nothing without the partner's key.
+/// Finds rows by a sealed value: a keyed digest of it, which reveals nothing without the partner's key.
 package struct BlindIndex: Sendable {
     let secret: SecretKey
 

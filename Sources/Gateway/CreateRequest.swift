@@ -14,7 +14,7 @@ struct CreateRequest {
         ("encodedFrontImage", .front), ("encodedBackImage", .back), ("encodedFaceImage", .face),
     ]
 
-    /// Members of a request for a job, beside its images. The description has the same.
+    /// Members of a request for a job, besides its images. The description has the same.
     static let members = [
         "workflow", "workflowDefinition", "documentFormat", "documentTypes", "countries", "customerInternalReference",
         "userReference", "reportingCriteria", "callbackUrl", "idempotencyKey", "digests", "parts", "region",

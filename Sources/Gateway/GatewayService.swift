@@ -55,7 +55,7 @@ package final class GatewayService: Sendable {
     private let credentials: CredentialCache
     private let limits = RateLimiter()
 
-    /// - Parameter observe: Is told of each answered request.
+    /// - Parameter observe: Called for each answered request.
     package init(
         _ store: GatewayStore, _ configuration: GatewayConfiguration = GatewayConfiguration(),
         usability: UsabilityDesk? = nil,

@@ -4,7 +4,7 @@ internal import HTTPServer
 internal import InspectCore
 internal import Postgres
 
-/// What a partner may do with an endpoint of its own.
+/// What a partner may do with its endpoints.
 enum EndpointAction: String, Sendable {
     case pause = "pause"
     case resume = "resume"

@@ -94,7 +94,7 @@ extension GatewayRoute {
             }
         })
 
-    /// - Parameter others: Kinds that the caller takes beside the document's sides.
+    /// - Parameter others: Kinds that the caller takes besides the document's sides.
     static func images(
         _ request: CreateRequest, or others: [PartKind] = []
     ) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {

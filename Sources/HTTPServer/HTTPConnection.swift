@@ -4,7 +4,7 @@ internal import Foundation
 /// answers.
 ///
 /// (PROXY header) → (TLS) → idle → head → admitting → receiving or discarding the body → working → answering → idle or
-/// lingering. Nothing is read during admission and work: pipelined requests wait in the kernel. Work is told when its
+/// lingering. Nothing is read during admission and work: pipelined requests wait in the kernel. Work is notified when its
 /// client leaves.
 final class HTTPConnection {
     enum Phase {

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Tells the work on a request that its client has left, so that it waits no longer. The client may still read: one that
+/// Notifies the work on a request that its client has left, so that it stops waiting. The client may still read: one that
 /// only stopped sending gets the answer, without the wait.
 package final class HTTPDeparture: Sendable {
     /// Of the client whose request the task answers.

@@ -91,7 +91,7 @@ struct HTTPHead {
             guard let count = HTTPSyntax.number(length.utf8) else { throw HTTPFault("Content-Length is not a number") }
             return count == 0 ? .none : .length(count)
         }
-        guard length == nil else { throw HTTPFault("Content-Length beside Transfer-Encoding") }
+        guard length == nil else { throw HTTPFault("Content-Length together with Transfer-Encoding") }
         guard !isOld, coding.lowercased() == "chunked" else { throw HTTPFault("Transfer-Encoding is not chunked") }
         return .chunked
     }

@@ -56,7 +56,7 @@ package final class Waits<Subject: Hashable & Sendable, Answer: Sendable>: Senda
     ///   - limit: Most clients that wait at once.
     ///   - perOwner: Most of them that belong to one partner or person.
     ///   - oldestYields: Whether a further client of an owner takes the oldest one's place, instead of being refused.
-    ///   - begins: Is told when a client begins to wait, and whether the statements begin with it. It runs under a lock and must not block.
+    ///   - begins: Called when a client begins to wait, with whether the statements begin with it. It runs under a lock and must not block.
     ///   - pause: Waits until the next statement may be sent, after one that took so long.
     ///   - find: What has come, of these subjects. An error ends no wait: the database will be available again.
     package init(

@@ -25,7 +25,7 @@ package struct JobWorkerConfiguration: Sendable {
     package var region: String?
     /// Whether this worker takes part in maintenance: other workers, delayed jobs.
     package var maintains = true
-    /// Public halves of the keys with which the handler decrypts parts: an array of JWKs. Clients are told of them.
+    /// Public halves of the keys with which the handler decrypts parts: an array of JWKs. Clients see them.
     package var publicKeys = "[]"
     /// Where maintenance destroys the keys of what was erased; `nil`: nothing is sealed.
     package var keys: KeyStore?

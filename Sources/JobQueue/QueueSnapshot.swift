@@ -44,7 +44,7 @@ package struct QueueDepth: Sendable {
     package var duties: [String: Duty] = [:]
 }
 
-/// The system's state from `insp.snapshot`. A `nil` time means that there is nothing to measure.
+/// The system's state from `insp.snapshot`. A time is `nil` if there is nothing to measure.
 package struct QueueSnapshot: Sendable, Decodable {
     /// The backlog of a lane or a partner.
     package struct Lane: Sendable, Decodable {

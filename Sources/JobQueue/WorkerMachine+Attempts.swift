@@ -188,7 +188,7 @@ extension WorkerMachine {
         return true
     }
 
-    /// Keeps a permit for a job that will leave its slot, or gives up the one that was kept for it.
+    /// Keeps a permit for a job that will leave its slot, or releases the one that was kept for it.
     mutating func keepPermit(
         for job: ClaimedJob, isNeeded: Bool, at now: ContinuousClock.Instant, _ actions: inout WorkerActions
     ) {
@@ -206,7 +206,7 @@ extension WorkerMachine {
         return true
     }
 
-    /// Gives up a job's permit, if it has one.
+    /// Releases a job's permit, if it has one.
     mutating func leaveOutside(_ job: ClaimedJob, _ actions: inout WorkerActions) {
         if self.outside.remove(job.fence) { actions.answered.append((job.fence, false)) }
         self.noteOpened(&actions)

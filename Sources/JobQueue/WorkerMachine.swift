@@ -145,7 +145,7 @@ struct WorkerMachine: Sendable {
         self.isStopping && self.running.isEmpty && self.pendingCount == 0 && self.parked.isEmpty && self.reserved == 0
     }
 
-    /// Whether nothing is left to be written, or no more time to write it.
+    /// Whether there is nothing left to write, or no time left to write it.
     func isOver(at now: ContinuousClock.Instant) -> Bool {
         if self.isDone { return true }
         // A database that stays unavailable must not keep the worker running for ever; its leases will be rescued.

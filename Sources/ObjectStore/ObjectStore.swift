@@ -5,7 +5,7 @@ package import InspectCore
 
 /// An S3-compatible object store. What it holds is sealed: the store and eavesdroppers learn sizes and times alone.
 ///
-/// Whatever it answers, a call ends within its deadline, with ``ErrorCode/objectStoreUnavailable`` unless the store says plainly that
+/// A call ends within its deadline in any case, with ``ErrorCode/objectStoreUnavailable`` unless the store says plainly that
 /// it has no such object.
 package final class ObjectStore: Sendable {
     /// A kind of call; the raw values are a metric's labels.

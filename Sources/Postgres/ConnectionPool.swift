@@ -37,7 +37,7 @@ package final class ConnectionPool: Sendable {
         _ body: @Sendable (PostgresConnection) async throws -> Result
     ) async throws -> Result {
         guard let lent = await self.lend() else { throw InspectError(.gatewayOverloaded) }
-        defer { self.giveBack(lent) }
+        defer { self.release(lent) }
         if self.state.withLock({ $0.closedUntil > .now }) { throw InspectError(.databaseUnavailable) }
         do {
             let connection: PostgresConnection
@@ -71,7 +71,7 @@ package final class ConnectionPool: Sendable {
         }
     }
 
-    private func giveBack(_ connection: ReconnectingConnection) {
+    private func release(_ connection: ReconnectingConnection) {
         let next = self.state.withLock { state -> CheckedContinuation<ReconnectingConnection?, Never>? in
             if state.waiting.isEmpty {
                 state.idle.append(connection)

@@ -116,7 +116,7 @@ enum MigrationCatalogue {
         } catch let error as PostgresError where error.sqlState == "42501" {
             throw PostgresError(
                 error.code, sqlState: error.sqlState, error.message,
-                hint: "without public.insp_object the schema is built once more: GRANT CREATE ON DATABASE"
+                hint: "without public.insp_object the schema is built again: GRANT CREATE ON DATABASE"
                     + " to the migrating role")
         }
         for script in folder.scripts { try script.apply(on: connection) }

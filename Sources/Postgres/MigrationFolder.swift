@@ -104,7 +104,7 @@ struct MigrationFolder: Sendable {
         self.scripts = numbered + (try Self.ordered(functions))
     }
 
-    /// `roles.sql` without the scripts, of which reading and ordering takes long beside it.
+    /// `roles.sql` without the scripts, which take much longer to read and order.
     init(rolesOf path: String) throws {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
             throw PostgresError(.migration, "the folder of migrations cannot be read")

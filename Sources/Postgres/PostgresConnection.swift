@@ -7,7 +7,7 @@ internal import Synchronization
 package struct PostgresStatement: Sendable {
     /// One statement, with `$1` and so on for the parameters.
     package var sql: String
-    /// Sent beside the statement, never as part of its text.
+    /// Sent separately from the statement, never as part of its text.
     package var parameters: [PostgresValue]
 
     package init(_ sql: String, _ parameters: [PostgresValue] = []) {
@@ -320,7 +320,7 @@ package actor PostgresConnection {
 
     /// Subscribes to a channel.
     ///
-    /// - Returns: The messages from now on, the newest 64 if nobody reads; the stream ends when the connection does.
+    /// - Returns: The messages from now on; of unread ones, only the newest 64 are kept. The stream ends with the connection.
     ///   A message is a hint: one may be missed, so the caller must also poll.
     package func listen(_ channel: String) throws -> AsyncStream<PostgresNotification> {
         let quoted =

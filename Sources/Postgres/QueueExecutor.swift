@@ -1,6 +1,6 @@
 internal import Dispatch
 
-/// Runs an actor on a thread of its own dispatch queue, so that libpq may block without taking a thread from Swift's
+/// Runs an actor on its own dispatch queue, so that libpq may block without taking a thread from Swift's
 /// cooperative pool.
 final class QueueExecutor: SerialExecutor {
     let queue: DispatchQueue

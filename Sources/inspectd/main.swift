@@ -51,7 +51,8 @@ if (try? Arguments(rest, options: command.table)) == nil,
 }
 
 // The same for `inspect --usability`, without a second start of the program. A configured analyzer takes precedence.
-if command.name == "inspect", words.contains("--usability"), !words.contains(where: { $0.hasPrefix("--analyzer") }),
+if command.name == "inspect", words.contains("--usability"),
+    !words.contains(where: { $0.hasPrefix("--analyzer") && !$0.hasPrefix("--analyzers") }),
     getenv("INSPECTD_ANALYZER") == nil
 {
     _ = AnalyzerCommand.forked

@@ -13,7 +13,7 @@ import Vision
     @Test func `The analyzer's environment holds the allowed variables alone`() async throws {
         setenv("PGPASSWORD", "secret", 1)
         setenv("INSPECTD_DATABASE_URL", "postgresql://user:secret@host/db", 1)
-        try await withPool(slots: 1, configure: { $0.environment = ["INSPECTD_MODELS": "/models"] }) { pool, _ in
+        try await withPool(analyzers: 1, configure: { $0.environment = ["INSPECTD_MODELS": "/models"] }) { pool, _ in
             let names = try await pool.perform("environment").split(separator: "\n")
                 .compactMap { $0.split(separator: "=").first.map(String.init) }
             #expect(Set(names) == Set(AnalyzerConfiguration.baseEnvironment.keys).union(["INSPECTD_MODELS"]))
@@ -27,7 +27,7 @@ import Vision
     @Test func `An analyzer's OpenBLAS multiplies with the registers that the processor has`() async throws {
         func core(_ environment: [String: String] = [:]) async throws -> String {
             var core = ""
-            try await withPool(slots: 1, configure: { $0.environment = environment }) { pool, _ in
+            try await withPool(analyzers: 1, configure: { $0.environment = environment }) { pool, _ in
                 core = try await pool.perform("blas")
             }
             return core
@@ -42,7 +42,7 @@ import Vision
     }
 
     @Test func `Every forbidden system call fails with EPERM`() async throws {
-        try await withPool(slots: 1) { pool, _ in
+        try await withPool(analyzers: 1) { pool, _ in
             let lines = try await pool.perform("probe").split(separator: "\n").map(String.init)
             #expect(lines.count > 20)
             #expect(lines.filter { !$0.hasSuffix(" EPERM") } == [])
@@ -51,7 +51,7 @@ import Vision
 
     @Test(arguments: ["execve", "execveat", "ptrace", "connect", "mount", "bpf", "keyctl"])
     func `A system call that only an intruder makes kills the analyzer`(_ name: String) async throws {
-        try await withPool(slots: 1) { pool, log in
+        try await withPool(analyzers: 1) { pool, log in
             let error = await inspectError { try await pool.perform("call", name) }
             #expect(error == InspectError(.analyzerCrashed, "stage call: SIGSYS"))
             #expect(log.losses.map(\.end?.signal) == [SIGSYS])
@@ -81,7 +81,7 @@ import Vision
     @Test func `An analyzer inherits no descriptor of the worker`() async throws {
         let mine = try #require(fopen("/dev/null", "r"))  // not close-on-exec
         defer { fclose(mine) }
-        try await withPool(slots: 2) { pool, _ in
+        try await withPool(analyzers: 2) { pool, _ in
             try await pool.withAnalyzer(parts: [("FRONT", Data([1]))]) { session in
                 let pid = try #require(Int32(try await session.perform("pid")))
                 for pid in try await pool.reservedProcessIDs() + [pid] {
@@ -101,7 +101,7 @@ import Vision
             return Set(
                 text.split(separator: "\n").map { $0.split(whereSeparator: \.isWhitespace).joined(separator: " ") })
         }
-        try await withPool(slots: 1, configure: { $0.cpuSeconds = 7 }) { pool, _ in
+        try await withPool(analyzers: 1, configure: { $0.cpuSeconds = 7 }) { pool, _ in
             let pid = try #require(try await pool.reservedProcessIDs().first)
             let parent = try #require(pool.parentPID)
             for pid in [pid, parent] {
@@ -125,7 +125,7 @@ import Vision
     @Test func `Neither the worker nor its analyzers can be dumped`() async throws {
         // The files in /proc of a process that is not dumpable belong to root (proc(5)); by the group it shows for root, too.
         let wrapper = geteuid() == 0 ? ["/usr/bin/setpriv", "--regid=65534", "--clear-groups"] : []
-        let (worker, pids) = try startWorker(slots: 2, through: wrapper)
+        let (worker, pids) = try startWorker(analyzers: 2, through: wrapper)
         defer { kill(worker.processIdentifier, SIGKILL) }
         func group(_ pid: Int32) throws -> gid_t {
             var status = stat()
@@ -143,10 +143,10 @@ import Vision
     @Test(arguments: ["end", "segfault", "sleep"])
     func `No process holds a byte of a job that has ended`(_ end: String) async throws {
         try #require(geteuid() == 0, "only root may read the memory of a process that cannot be dumped")
-        try await withPool(slots: 2) { pool, log in
+        try await withPool(analyzers: 2) { pool, log in
             let (inRequest, inPart) = (UUID().uuidString, UUID().uuidString)
             _ = try await pool.reservedProcessIDs()
-            try await waitUntil("the slots are free") { pool.freeSlots == 2 }
+            try await waitUntil("the drivers are free") { pool.freeDrivers == 2 }
             let before = log.ends.count
             func holders(_ marker: String) throws -> [Int32] {
                 try pool.allProcessIDs.filter { try ProcessMemory.holds([marker], in: $0) }

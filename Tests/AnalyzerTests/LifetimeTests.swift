@@ -9,7 +9,7 @@ import Testing
 /// Processes come and go as they should.
 @Suite(.serialized) struct LifetimeTests {
     @Test func `Parts that fill the shared memory are accepted, one byte more is refused`() async throws {
-        try await withPool(slots: 1, configure: { $0.sharedMemory = 1 << 20 }) { pool, _ in
+        try await withPool(analyzers: 1, configure: { $0.sharedMemory = 1 << 20 }) { pool, _ in
             let full = Data(repeating: 1, count: 1 << 20)
             let reply = try await pool.perform("parts", parts: [("FRONT", full)])
             #expect(reply == "FRONT 1048576 1048576")
@@ -18,12 +18,12 @@ import Testing
             }
             #expect(error?.code == .partTooLarge)
             #expect(error?.detail.contains("1048577") == true)
-            try await waitUntil("the slot is free") { pool.freeSlots == 1 }
+            try await waitUntil("the driver is free") { pool.freeDrivers == 1 }
         }
     }
 
     @Test func `Requests and replies of eight megabytes arrive whole`() async throws {
-        try await withPool(slots: 1) { pool, _ in
+        try await withPool(analyzers: 1) { pool, _ in
             let text = String(repeating: "0123456789abcdef", count: 500_000)
             let reply = try await pool.perform("echo", text)
             #expect(reply == text)
@@ -45,7 +45,7 @@ import Testing
                 try await Task.sleep(for: .milliseconds(200))
                 try writer.close()
             }
-            try await withPool(slots: 1, configure: { ($0.executable, $0.arguments) = (path, []) }) { pool, _ in
+            try await withPool(analyzers: 1, configure: { ($0.executable, $0.arguments) = (path, []) }) { pool, _ in
                 let reply = try await pool.perform("echo", "whole")
                 #expect(reply == "whole")
             }
@@ -55,7 +55,7 @@ import Testing
 
     @Test(.timed) func `A pool that stops waits no longer for a program that is being written`() async throws {
         try await self.withOpenProgram("") { path, _ in
-            var configuration = AnalyzerConfiguration(slots: 1)
+            var configuration = AnalyzerConfiguration(count: 1)
             (configuration.executable, configuration.arguments) = (path, [])
             let pool = AnalyzerPool(configuration: configuration, onEvent: { _ in })
             let begun = ContinuousClock.now
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func `No two jobs share a process`() async throws {
-        try await withPool(slots: 3) { pool, log in
+        try await withPool(analyzers: 3) { pool, log in
             let pids = try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<60 {
                     group.addTask {
@@ -90,7 +90,7 @@ import Testing
 
     /// Forked ahead: what a job waits for is a message, not a process.
     @Test(.timed) func `Processes are forked before jobs need them`() async throws {
-        try await withPool(slots: 2) { pool, log in
+        try await withPool(analyzers: 2) { pool, log in
             _ = try await pool.reservedProcessIDs()
             let before = log.waits
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -102,12 +102,12 @@ import Testing
                 try await group.waitForAll()
             }
             // A machine that is busy with others may be late now and then.
-            #expect(log.waits - before <= 8, "of 80 jobs on all slots, without a pause")
+            #expect(log.waits - before <= 8, "of 80 jobs on all drivers, without a pause")
         }
     }
 
     @Test func `Killing idle processes fails no job`() async throws {
-        try await withPool(slots: 2) { pool, log in
+        try await withPool(analyzers: 2) { pool, log in
             let pids = try await pool.reservedProcessIDs()
             for pid in pids { kill(pid, SIGKILL) }
             try await waitUntil("the processes have ended") { !pids.contains(where: isAlive) }
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func `A killed worker leaves no process behind`() async throws {
-        let (worker, told) = try startWorker(slots: 3)
+        let (worker, told) = try startWorker(analyzers: 3)
         #expect(Set(told).count == 4)
         // Those that wait for a job, too.
         try await waitUntil("the reserve is filled") { childProcesses(of: told[0]).count == 6 }
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test func `Signals that stop the service do not end analyzers`() async throws {
-        try await withPool(slots: 1) { pool, log in
+        try await withPool(analyzers: 1) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let pid = try await session.perform("pid")
                 for pid in pool.allProcessIDs { for signal in [SIGTERM, SIGINT, SIGHUP] { kill(pid, signal) } }
@@ -166,14 +166,14 @@ import Testing
 
     @Test(.timeLimit(.minutes(5)))
     func `Stopping the pool fails running and waiting requests and ends all processes`() async throws {
-        var configuration = AnalyzerConfiguration(slots: 1)
+        var configuration = AnalyzerConfiguration(count: 1)
         configuration.executable = faultyAnalyzer
         let pool = AnalyzerPool(configuration: configuration)
         try await pool.start()
         let tasks = (0..<3).map { _ in
             Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(600)) } }
         }
-        try await waitUntil("a request is under way") { pool.freeSlots == 0 }
+        try await waitUntil("a request is under way") { pool.freeDrivers == 0 }
         let pids = pool.allProcessIDs
         await pool.stop()
         for task in tasks { #expect(try await task.value(within: .seconds(120))?.code == .analyzerUnavailable) }
@@ -184,7 +184,7 @@ import Testing
     @Test func `A pool that could not start tries again by itself`() async throws {
         let directory = FileManager.default.temporaryDirectory.path + "/analyzer-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        var configuration = AnalyzerConfiguration(slots: 2)
+        var configuration = AnalyzerConfiguration(count: 2)
         configuration.executable = directory + "/analyzer"
         let pool = AnalyzerPool(configuration: configuration)
         #expect(await inspectError { try await pool.start() }?.code == .analyzerUnavailable)
@@ -214,7 +214,7 @@ import Testing
         BadStart(executable: "/bin/true", start: "true", code: .analyzerUnavailable, detail: "exit status 0"),
     ])
     func `A parent that does not start says why`(_ bad: BadStart) async throws {
-        var configuration = AnalyzerConfiguration(slots: 1)
+        var configuration = AnalyzerConfiguration(count: 1)
         configuration.executable = bad.executable
         configuration.arguments = ["--start", bad.start]
         // Only the one that takes too long is not waited for.

@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func `A flood on standard error neither blocks an analyzer nor hides why it ended`() async throws {
-        try await withPool(slots: 1) { pool, _ in
+        try await withPool(analyzers: 1) { pool, _ in
             try await pool.withAnalyzer(parts: []) { session in
                 for _ in 0..<3 { _ = try await session.perform("noise") }
                 #expect(await inspectError { try await session.perform("allocate") }?.code == .analyzerOutOfMemory)
@@ -61,7 +61,7 @@ import Testing
 
     @Test func `An injected fault strikes the stage and the requests that it is meant for`() async throws {
         let arguments = ["--fault", "document=raise", "--every", "2", "--when", "job 7", "--reply", "face={}"]
-        try await withPool(slots: 1, arguments: arguments) { pool, _ in
+        try await withPool(analyzers: 1, arguments: arguments) { pool, _ in
             var replies: [String] = []
             for stage in ["face", "liveness", "document"] { replies.append(try await pool.perform(stage, "job 8")) }
             #expect(replies == ["{}", "job 8", "job 8"])
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func `An error of the engine is a reply and does not end the process`() async throws {
-        try await withPool(slots: 1) { pool, log in
+        try await withPool(analyzers: 1) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let before = try await session.perform("pid")
                 let error = await inspectError { try await session.perform("raise") }
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func `The detail of an engine's error is short and printable`() async throws {
-        try await withPool(slots: 1) { pool, _ in
+        try await withPool(analyzers: 1) { pool, _ in
             let error = try #require(await inspectError { try await pool.perform("shout") })
             #expect(error.code == .corruptImage)
             #expect((1...512).contains(error.detail.utf8.count))
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func `After a crash a session continues in a new process with the same parts`() async throws {
-        try await withPool(slots: 1) { pool, _ in
+        try await withPool(analyzers: 1) { pool, _ in
             try await pool.withAnalyzer(parts: [("FRONT", Data([1, 2, 3])), ("BACK", Data())]) { session in
                 let before = try await session.perform("parts")
                 #expect(await inspectError { try await session.perform("segfault") }?.code == .analyzerCrashed)
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test func `Processor time is limited for each request and for each process`() async throws {
-        try await withPool(slots: 1, configure: { $0.cpuSeconds = 1 }) { pool, log in
+        try await withPool(analyzers: 1, configure: { $0.cpuSeconds = 1 }) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let before = try await session.perform("pid")
                 // Well below the limit: the kernel counts it by ticks, which on a busy machine may say twice as much.
@@ -124,14 +124,14 @@ import Testing
 
     @Test(.timeLimit(.minutes(5)))
     func `Cancelling a request kills its process`() async throws {
-        try await withPool(slots: 1) { pool, log in
+        try await withPool(analyzers: 1) { pool, log in
             let pid = try #require(try await pool.processIDs().first)
             for fault in ["sleep", "spin"] {
                 let task = Task { try await pool.perform(fault, "300", deadline: .seconds(600)) }
                 try await pool.waitForWork()
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value(within: .seconds(120)) }
-                try await waitUntil("the slot is free") { pool.freeSlots == 1 }
+                try await waitUntil("the driver is free") { pool.freeDrivers == 1 }
             }
             #expect(!isAlive(pid))
             #expect(log.losses.count == 2)
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func `A request that is cancelled while it waits takes no process`() async throws {
-        try await withPool(slots: 1) { pool, log in
+        try await withPool(analyzers: 1) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let task = Task { try await pool.perform("echo") }
                 try await waitUntil("it waits") { pool.state.withLock { $0.waiting.count } == 1 }
@@ -149,13 +149,13 @@ import Testing
                 await #expect(throws: CancellationError.self) { try await task.value(within: .seconds(120)) }
                 #expect(try await session.perform("echo", "mine") == "mine")
             }
-            try await waitUntil("every slot is free") { pool.freeSlots == 1 }
+            try await waitUntil("every driver is free") { pool.freeDrivers == 1 }
             #expect(log.losses.isEmpty)
         }
     }
 
     @Test func `After many faults at once the pool is full and no descriptor has leaked`() async throws {
-        try await withPool(slots: 4) { pool, log in
+        try await withPool(analyzers: 4) { pool, log in
             func openDescriptors() throws -> Int {
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
             }
@@ -179,7 +179,7 @@ import Testing
             }
             #expect(answers == ["answer": 60, "CORRUPT_IMAGE": 20, "ANALYZER_CRASHED": 100])
             #expect(log.losses.count == 100)
-            try await waitUntil("every slot is free") { pool.freeSlots == 4 }
+            try await waitUntil("every driver is free") { pool.freeDrivers == 4 }
             #expect(Set(try await pool.processIDs()).count == 4)
             // Other tests of the same process open and close, too.
             try await waitUntil("the descriptors are closed") { try openDescriptors() <= before + 4 }

@@ -56,10 +56,10 @@ final class EventLog: Sendable {
 
 /// Lends a started pool of faulty analyzers and checks that nothing of it is left afterwards.
 func withPool(
-    slots: Int = 2, arguments: [String] = [], configure: (inout AnalyzerConfiguration) -> Void = { _ in },
+    analyzers: Int = 2, arguments: [String] = [], configure: (inout AnalyzerConfiguration) -> Void = { _ in },
     _ body: (AnalyzerPool, EventLog) async throws -> Void
 ) async throws {
-    var configuration = AnalyzerConfiguration(slots: slots)
+    var configuration = AnalyzerConfiguration(count: analyzers)
     configuration.executable = faultyAnalyzer
     configuration.arguments = ["analyzer"] + arguments
     configuration.memoryLimit = 256 << 20
@@ -69,14 +69,14 @@ func withPool(
     do {
         try await pool.start()
         let pids = try await pool.processIDs()
-        #expect(Set(pids).count == slots)
+        #expect(Set(pids).count == analyzers)
         try await body(pool, log)
     } catch {
         await pool.stop()
         throw error
     }
     let pids = pool.allProcessIDs
-    #expect(pids.count >= slots)
+    #expect(pids.count >= analyzers)
     await pool.stop()
     // The kernel takes a moment to free a killed process's memory.
     try await waitUntil("every process has ended") { pids.allSatisfy { !isAlive($0) } }
@@ -97,9 +97,9 @@ extension AnalyzerPool {
         return [parent] + childProcesses(of: parent)
     }
 
-    /// The pids of the processes that wait for a job, once there are as many as slots.
+    /// The pids of the processes that wait for a job, once there are as many as drivers.
     func reservedProcessIDs() async throws -> [Int32] {
-        try await waitUntil("the reserve is filled") { self.reserve.processIDs.count == self.slots.count }
+        try await waitUntil("the reserve is filled") { self.reserve.processIDs.count == self.drivers.count }
         return self.reserve.processIDs
     }
 
@@ -113,11 +113,11 @@ extension AnalyzerPool {
         }
     }
 
-    /// Slots without a job.
-    var freeSlots: Int { self.state.withLock { $0.free.count } }
+    /// Drivers without a job.
+    var freeDrivers: Int { self.state.withLock { $0.free.count } }
 
-    /// The pids of as many sessions at once as there are slots.
-    func processIDs() async throws -> [Int32] { try await self.processIDs(self.slots.count) }
+    /// The pids of as many sessions at once as there are drivers.
+    func processIDs() async throws -> [Int32] { try await self.processIDs(self.drivers.count) }
 
     private func processIDs(_ count: Int) async throws -> [Int32] {
         guard count > 0 else { return [] }
@@ -137,8 +137,8 @@ extension AnalyzerSession {
 }
 
 /// Starts another process that owns a pool; returns the pids of the pool's processes, the warm parent's first.
-func startWorker(slots: Int, through wrapper: [String] = []) throws -> (worker: Process, pids: [Int32]) {
-    let command = wrapper + [faultyAnalyzer, "--own-pool", "\(slots)"]
+func startWorker(analyzers: Int, through wrapper: [String] = []) throws -> (worker: Process, pids: [Int32]) {
+    let command = wrapper + [faultyAnalyzer, "--own-pool", "\(analyzers)"]
     let worker = Process()
     worker.executableURL = URL(fileURLWithPath: command[0])
     worker.arguments = Array(command.dropFirst())

@@ -10,7 +10,7 @@ import Testing
 /// The parent, whose addresses all its forks share, is renewed without a gap.
 @Suite(.serialized) struct RenewalTests {
     @Test func `A crash fails one request, and a new parent replaces the old one`() async throws {
-        try await withPool(slots: 2, configure: { $0.restBetweenParents = .zero }) { pool, log in
+        try await withPool(analyzers: 2, configure: { $0.restBetweenParents = .zero }) { pool, log in
             let old = try #require(pool.parentPID)
             try await pool.withAnalyzer(parts: []) { session in
                 let pid = try await session.perform("pid")
@@ -44,7 +44,7 @@ import Testing
             configuration.executable = program.link
             configuration.restBetweenParents = .zero
         }
-        try await withPool(slots: 1, configure: configure) { pool, log in
+        try await withPool(analyzers: 1, configure: configure) { pool, log in
             let old = try #require(pool.parentPID)
             try program.hide()
             #expect(await inspectError { try await pool.perform("segfault") }?.code == .analyzerCrashed)
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func `An analyzer killed at its deadline does not renew the parent`() async throws {
-        try await withPool(slots: 1, configure: { $0.restBetweenParents = .zero }) { pool, log in
+        try await withPool(analyzers: 1, configure: { $0.restBetweenParents = .zero }) { pool, log in
             let parent = pool.parentPID
             _ = await inspectError { try await pool.perform("sleep", deadline: .milliseconds(100)) }
             _ = await inspectError { try await pool.perform("raise") }
@@ -80,7 +80,7 @@ import Testing
             configuration.restBetweenParents = .zero
             configuration.forksPerParent = 10
         }
-        try await withPool(slots: 1, configure: configure) { pool, log in
+        try await withPool(analyzers: 1, configure: configure) { pool, log in
             let first = try #require(pool.parentPID)
             try await waitUntil("the parent was replaced twice") {
                 _ = try await pool.perform("echo")
@@ -98,7 +98,7 @@ import Testing
             configuration.restBetweenParents = .zero
             configuration.clock = { csys_now() + ahead.load(ordering: .relaxed) }
         }
-        try await withPool(slots: 1, configure: configure) { pool, log in
+        try await withPool(analyzers: 1, configure: configure) { pool, log in
             for _ in 0..<5 { _ = try await pool.perform("echo") }
             let first = pool.parentPID
             #expect(log.replacements.isEmpty)
@@ -118,7 +118,7 @@ import Testing
             configuration.restBetweenParents = .zero
             configuration.forksPerParent = 4
         }
-        try await withPool(slots: 1, configure: configure) { pool, log in
+        try await withPool(analyzers: 1, configure: configure) { pool, log in
             try await waitUntil("a parent was replaced") {
                 _ = try await pool.perform("echo")
                 return log.replacements.count == 1

@@ -100,27 +100,27 @@ struct AuthorizationTests {
         let store = TokenStore(databaseURL: self.outbox.database.url, preparesStatements: true)
         let first = try await store.take(endpoint, refused: nil)
         let second = try await store.take(endpoint, refused: nil)
-        #expect(first.lease != nil && first.token == "token-1")
-        #expect(second.lease == nil && second.token == "token-1")
+        #expect(first.permit != nil && first.token == "token-1")
+        #expect(second.permit == nil && second.token == "token-1")
         // A stale right stores nothing.
         let stale = try await store.store(
-            endpoint, lease: 999_999, token: AccessToken(value: "forged", lifetime: .seconds(60)), early: .seconds(6))
+            endpoint, permit: 999_999, token: AccessToken(value: "forged", lifetime: .seconds(60)), early: .seconds(6))
         #expect(stale == nil)
         let generation = try await store.store(
-            endpoint, lease: try #require(first.lease), token: AccessToken(value: "next", lifetime: .seconds(100)),
+            endpoint, permit: try #require(first.permit), token: AccessToken(value: "next", lifetime: .seconds(100)),
             early: .seconds(10))
         #expect(generation == first.generation + 1)
         let third = try await store.take(endpoint, refused: first.generation)
-        #expect(third.token == "next" && third.lease == nil && (30...90).contains(third.refreshIn.seconds))
+        #expect(third.token == "next" && third.permit == nil && (30...90).contains(third.refreshIn.seconds))
     }
 
     @Test func `The right of a dead worker to request a token lapses`() async throws {
         let endpoint = try await self.endpoint()
         let store = TokenStore(databaseURL: self.outbox.database.url, preparesStatements: true)
-        #expect(try await store.take(endpoint, refused: nil).lease != nil)
-        #expect(try await store.take(endpoint, refused: nil).lease == nil)
-        _ = try await self.outbox.connection.query("UPDATE insp.access_token SET lease_until = now()")
-        #expect(try await store.take(endpoint, refused: nil).lease != nil)
+        #expect(try await store.take(endpoint, refused: nil).permit != nil)
+        #expect(try await store.take(endpoint, refused: nil).permit == nil)
+        _ = try await self.outbox.connection.query("UPDATE insp.access_token SET permit_until = now()")
+        #expect(try await store.take(endpoint, refused: nil).permit != nil)
     }
 
     @Test func `An unknown client has its own error code, which reveals no secret`() async throws {

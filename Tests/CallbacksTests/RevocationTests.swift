@@ -168,7 +168,7 @@ struct RevocationTests {
             #expect(asked.contains { $0.path.hasPrefix("/token") })
             #expect(try await self.unauthorize(endpoint))
             // What a request to the provider needs is kept until then.
-            #expect(try await self.count("token_revocation WHERE token_lease IS NOT NULL") == 1)
+            #expect(try await self.count("token_revocation WHERE token_permit IS NOT NULL") == 1)
             #expect(try await self.outbox.wait(within: 60) { try await self.count("token_revocation") == 0 })
         }
         let asked = try self.requests("/revoke")
@@ -180,8 +180,8 @@ struct RevocationTests {
     @Test func `A token that never arrives leaves nothing to revoke`() async throws {
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text)
         try await self.authorize(endpoint, "/token", "/revoke")
-        let lease = try await self.outbox.connection.query(
-            "SELECT lease FROM insp.token_take($1)", [.int(endpoint)])[0].int(0)
+        let permit = try await self.outbox.connection.query(
+            "SELECT permit FROM insp.token_take($1)", [.int(endpoint)])[0].int(0)
         #expect(try await self.unauthorize(endpoint))
         #expect(try await self.count("token_revocation WHERE ends_at > now() + interval '1 minute'") == 1)
         _ = try await self.outbox.connection.query("UPDATE insp.token_revocation SET ends_at = now()")
@@ -189,7 +189,7 @@ struct RevocationTests {
         #expect(try await self.record() == [] && self.requests("/revoke").isEmpty)
         #expect(try await self.count("secret WHERE purpose = 'revocation'") == 0)
         let late = try await self.outbox.connection.query(
-            "SELECT insp.token_store($1, $2, 'late', 100, 10)", [.int(endpoint), .int(lease)])[0].optionalInt(0)
+            "SELECT insp.token_store($1, $2, 'late', 100, 10)", [.int(endpoint), .int(permit)])[0].optionalInt(0)
         #expect(late == nil)
     }
 
@@ -201,7 +201,7 @@ struct RevocationTests {
         #expect(try await self.unauthorize(endpoint))
         for region in ["US", nil] {
             let row = try await self.outbox.connection.query(
-                "SELECT id, due_in FROM insp.revocation_take($1)", [.optional(region)])[0]
+                "SELECT id, due_in FROM insp.revocation_claim($1)", [.optional(region)])[0]
             #expect(try row.optionalInt(0) == nil && row.optionalDouble(1) == nil, "\(region ?? "none")")
         }
         try await self.outbox.whileDispatching({ $0.region = "US" }) { dispatcher, _ in
@@ -216,7 +216,7 @@ struct RevocationTests {
         // Where the deployment names regions, a dispatcher needs one.
         _ = try await self.outbox.connection.query("SELECT insp.set_regions('{EU,US}')")
         let refused = await #expect(throws: PostgresError.self) {
-            try await self.outbox.connection.query("SELECT insp.revocation_take()")
+            try await self.outbox.connection.query("SELECT insp.revocation_claim()")
         }
         #expect(refused?.refusal?.code == .regionMissing)
     }
@@ -224,13 +224,14 @@ struct RevocationTests {
     @Test func `The right of a dead worker to revoke lapses, and an expired token needs no revocation`() async throws {
         let endpoint = try await self.endpoint()
         #expect(try await self.unauthorize(endpoint))
-        func take() async throws -> (id: Int64?, lease: Int64?) {
-            let row = try await self.outbox.connection.query("SELECT id, lease FROM insp.revocation_take()")[0]
+        func take() async throws -> (id: Int64?, permit: Int64?) {
+            let row = try await self.outbox.connection.query("SELECT id, permit FROM insp.revocation_claim()")[0]
             return (try row.optionalInt(0), try row.optionalInt(1))
         }
-        func settle(_ taken: (id: Int64?, lease: Int64?)) async throws -> Bool? {
+        func settle(_ taken: (id: Int64?, permit: Int64?)) async throws -> Bool? {
             try await self.outbox.connection.query(
-                "SELECT insp.revocation_settle($1, $2)", [.optional(taken.id), .optional(taken.lease)])[0].optionalBool(
+                "SELECT insp.revocation_settle($1, $2)", [.optional(taken.id), .optional(taken.permit)])[0]
+                .optionalBool(
                     0)
         }
         let first = try await take()
@@ -238,7 +239,7 @@ struct RevocationTests {
         #expect(try await take().id == nil)
         _ = try await self.outbox.connection.query("UPDATE insp.token_revocation SET due_at = now()")
         let second = try await take()
-        #expect(second.id == first.id && second.lease != first.lease)
+        #expect(second.id == first.id && second.permit != first.permit)
         #expect(try await settle(first) == nil)
         #expect(try await settle(second) == true)
         let other = try await self.endpoint()

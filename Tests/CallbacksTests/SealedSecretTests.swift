@@ -227,7 +227,7 @@ struct SealedSecretTests {
         #expect(early.lastError?.contains("KEYS_UNAVAILABLE") == true)
         #expect(try self.tokens() == 0)
         try await self.set(isAway: false)
-        // The right to ask was given back.
+        // The permit to ask was released.
         #expect(try await send(try self.keys.store()).state == "delivered")
         #expect(try self.tokens() == 1)
         try await self.set(isAway: true)

@@ -20,7 +20,7 @@ import Testing
         let folder = try await TestChips.folder
         let chips = try await TestChips.manifest
         let lines = try chips.map { try self.request($0, in: folder) }.reduce(Data(), +)
-        let done = try await Program.run(["inspect", "--batch", "-", "--slots", "1"], input: lines)
+        let done = try await Program.run(["inspect", "--batch", "-", "--analyzers", "1"], input: lines)
         #expect(done.status == 0)
         let answers = try done.output.split(separator: 0x0A).map { try members($0) }
         #expect(answers.count == chips.count)

@@ -84,7 +84,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(3)))
     func `A job that failed has a page that says why, without images where no analyzer is kept`() async throws {
-        let gateway = try await Gateway.start(["--usability-slots", "0"], scopes: "{create,read,report}")
+        let gateway = try await Gateway.start(["--analyzers", "0"], scopes: "{create,read,report}")
         let created = try await gateway.form([("FACE", Data("no image".utf8)), ("workflow", Data("liveness".utf8))])
         let id = try #require(created.id)
         _ = try await gateway.call("DELETE", "/inspectionjob/\(id)")

@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func `A gateway without analyzers says so`() async throws {
-        let gateway = try await Gateway.start(["--usability-slots", "0"], scopes: "{create}")
+        let gateway = try await Gateway.start(["--analyzers", "0"], scopes: "{create}")
         let none = try await gateway.form([("FRONT", Data("x".utf8))], path: "/usability")
         #expect(none.status == 503 && none.code == "ANALYZER_UNAVAILABLE" && none.headers["Retry-After"] != nil)
         #expect(try await gateway.stop() == 0)
@@ -80,7 +80,7 @@ import Testing
     @Test(.timeLimit(.minutes(5)))
     func `What exceeds the room is told to come back, and the rest is answered`() async throws {
         let gateway = try await Gateway.start(
-            ["--usability-slots", "1", "--credential-rate", "10000"], scopes: "{create}")
+            ["--analyzers", "1", "--credential-rate", "10000"], scopes: "{create}")
         let image = try await TestInputs.specimen("passport.jpg")
         let answers = try await withThrowingTaskGroup(of: Gateway.Answer.self) { group in
             for _ in 0..<24 { group.addTask { try await gateway.form([("FRONT", image)], path: "/usability") } }

@@ -51,7 +51,7 @@ import Testing
             #"{"face":"\#(faces.appending(path: $0).path)","frames":"\#(frames.path)","workflow":"liveness"}"#
         }
         let done = try await Program.run(
-            ["inspect", "--batch", "-", "--slots", "1", "--face-engine", try Self.faceEngine()],
+            ["inspect", "--batch", "-", "--analyzers", "1", "--face-engine", try Self.faceEngine()],
             input: Data(lines.joined(separator: "\n").utf8))
         #expect(done.status == 0)
         let answers = try done.output.split(separator: 0x0A).map { try members($0) }
@@ -76,7 +76,7 @@ import Testing
     private static func inspect(_ engine: String) async throws -> (status: Int32, output: Data, errors: String) {
         let face = try await TestInputs.folder.appending(path: "faces/obama.jpg").path
         return try await Program.run(
-            ["inspect", "--face", face, "--workflow", "liveness", "--slots", "1", "--liveness-engine", engine])
+            ["inspect", "--face", face, "--workflow", "liveness", "--analyzers", "1", "--liveness-engine", engine])
     }
 
     @Test(.timeLimit(.minutes(5)))

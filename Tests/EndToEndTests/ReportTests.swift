@@ -97,7 +97,7 @@ import Testing
         let image = try await TestInputs.folder.appendingPathComponent("specimens/passport.jpg").path
         let script = """
             import json, subprocess, sys
-            command = [sys.argv[1], "inspect", "--usability", "--batch", "-", "--slots", "1"]
+            command = [sys.argv[1], "inspect", "--usability", "--batch", "-", "--analyzers", "1"]
             with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
                 for name in ("one", "two"):
                     print(json.dumps({"id": name, "front": sys.argv[2]}), file=program.stdin, flush=True)
@@ -129,7 +129,7 @@ import Testing
             secret = {**os.environ, "INSPECTD_DATABASE_URL": "postgresql:///secret"}
             open_file = os.open("/etc/hostname", os.O_RDONLY)
             os.set_inheritable(open_file, True)
-            command = [sys.argv[1], "inspect", "--usability", "--batch", "-", "--slots", "1"]
+            command = [sys.argv[1], "inspect", "--usability", "--batch", "-", "--analyzers", "1"]
             with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, close_fds=False,
                     env=secret) as program:
                 print(json.dumps({"id": "one", "front": sys.argv[2]}), file=program.stdin, flush=True)

@@ -149,7 +149,7 @@ import Testing
     @Test(.timeLimit(.minutes(3)))
     func `Instant feedback on a specimen is its fixed answer, and a test's image is not looked at`() async throws {
         // Without analyzers: nothing is to be looked at.
-        let gateway = try await Gateway.start(["--usability-slots", "0"], scopes: "{create}")
+        let gateway = try await Gateway.start(["--analyzers", "0"], scopes: "{create}")
         let bearer = try await Self.test(gateway)
         for (name, type, label) in [
             ("passed", "PASSED", nil), ("blurred", "REJECTED", "BLURRED"), ("mismatch", "PASSED", nil),

@@ -2,16 +2,16 @@ import Analyzer
 import Dispatch
 import Foundation
 
-/// Owns a pool, all of whose slots have a job, until it is killed, and tells the processes' pids on stdout, the parent's first.
-func ownPool(slots: Int) -> Never {
+/// Owns a pool, all of whose analyzers have a job, until it is killed, and tells the processes' pids on stdout, the parent's first.
+func ownPool(analyzers: Int) -> Never {
     Task {
-        let pool = AnalyzerPool(configuration: ownConfiguration(slots: slots))
+        let pool = AnalyzerPool(configuration: ownConfiguration(analyzers: analyzers))
         do {
             // As the real worker does: a pool must also work from a process that is not dumpable.
             try CoreDumps.disable()
             try await pool.start()
             // Sessions within sessions, so that each has its process.
-            try await hold(pool, slots, [pool.parentPID.map { "\($0)" } ?? ""])
+            try await hold(pool, analyzers, [pool.parentPID.map { "\($0)" } ?? ""])
         } catch {
             usage("\(error)")
         }
@@ -19,19 +19,19 @@ func ownPool(slots: Int) -> Never {
     dispatchMain()
 }
 
-private func hold(_ pool: AnalyzerPool, _ slots: Int, _ pids: [String]) async throws {
-    guard slots > 0 else {
+private func hold(_ pool: AnalyzerPool, _ analyzers: Int, _ pids: [String]) async throws {
+    guard analyzers > 0 else {
         FileHandle.standardOutput.write(Data((pids.joined(separator: " ") + "\n").utf8))
         while true { try await Task.sleep(for: .seconds(3600)) }
     }
     try await pool.withAnalyzer(parts: []) { session in
         let reply = try await session.perform(stage: "pid", request: Data(), deadline: .seconds(60))
-        try await hold(pool, slots - 1, pids + [String(decoding: reply, as: UTF8.self)])
+        try await hold(pool, analyzers - 1, pids + [String(decoding: reply, as: UTF8.self)])
     }
 }
 
-private func ownConfiguration(slots: Int) -> AnalyzerConfiguration {
-    var configuration = AnalyzerConfiguration(slots: slots)
+private func ownConfiguration(analyzers: Int) -> AnalyzerConfiguration {
+    var configuration = AnalyzerConfiguration(count: analyzers)
     configuration.arguments = []
     return configuration
 }
@@ -42,7 +42,7 @@ func measure() -> Never {
         do {
             let loads = try await measureStarts()
             let forks = Samples()
-            let pool = AnalyzerPool(configuration: ownConfiguration(slots: 1)) { event in
+            let pool = AnalyzerPool(configuration: ownConfiguration(analyzers: 1)) { event in
                 if case .processStarted(let time) = event { forks.add(time) }
             }
             try await pool.start()
@@ -72,7 +72,7 @@ func measure() -> Never {
 private func measureStarts() async throws -> Samples {
     let loads = Samples()
     for _ in 0..<5 {
-        let pool = AnalyzerPool(configuration: ownConfiguration(slots: 1))
+        let pool = AnalyzerPool(configuration: ownConfiguration(analyzers: 1))
         let begun = ContinuousClock.now
         try await pool.start()
         loads.add(.now - begun)

@@ -13,7 +13,7 @@
 // `--start fail|exit|slow|thread`: raises an error, exits, takes a minute, or leaves a second thread while starting.
 //
 // Started by hand:
-//   faulty-analyzer --own-pool SLOTS   owns a pool of itself, prints the pids (parent first) and waits to be killed
+//   faulty-analyzer --own-pool COUNT   owns a pool of itself, prints the pids (parent first) and waits to be killed
 //   faulty-analyzer --measure          prints what forks and round trips take, as one JSON line
 import Analyzer
 import Glibc
@@ -48,8 +48,8 @@ while !arguments.isEmpty {
         }
     case "--start": start = value
     case "--own-pool":
-        guard let slots = Int(value), slots > 0 else { usage("not a number: \(value)") }
-        ownPool(slots: slots)
+        guard let analyzers = Int(value), analyzers > 0 else { usage("not a number: \(value)") }
+        ownPool(analyzers: analyzers)
     default: usage("no such option: \(option)")
     }
 }

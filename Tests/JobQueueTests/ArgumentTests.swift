@@ -329,7 +329,7 @@ import Testing
         var refused: Int64?
         for lifetime in ["1e13", "'Infinity'"] {
             let stored = try await fixture.admin.query(
-                "SELECT insp.token_store(1, (SELECT t.lease FROM insp.token_take(1, $1) t), 'token', \(lifetime), 60)",
+                "SELECT insp.token_store(1, (SELECT t.permit FROM insp.token_take(1, $1) t), 'token', \(lifetime), 60)",
                 [.optional(refused)])
             refused = try stored[0].int(0)
             let taken = try await fixture.admin.query("SELECT token, expires_in FROM insp.token_take(1)")[0]

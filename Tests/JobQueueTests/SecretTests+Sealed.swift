@@ -53,7 +53,7 @@ extension SecretTests {
                 "set_endpoint(\(self.endpoint), '{\"apiKeyHeader\": \"X-Key\", \"apiKey\": \"\(text)\"}')",
                 "set_endpoint(\(self.endpoint), '{\"clientCertificate\": \"C\", \"clientKey\": \"\(text)\"}')",
                 "callback_authorize(\(self.endpoint), 'https://login.example.com/token', 'client', '\(text)')",
-                "token_store(\(self.endpoint), (SELECT t.lease FROM insp.access_token t), '\(text)', 100, 10)",
+                "token_store(\(self.endpoint), (SELECT t.permit FROM insp.access_token t), '\(text)', 100, 10)",
             ] {
                 let error = try await self.refusal("SELECT insp.\(sql)")
                 #expect(error?.sqlState == ErrorCode.sealBroken.sqlState, "\(sql.prefix(60))")

@@ -206,15 +206,15 @@ import Testing
     }
 
     /// What `token_take` says: the token, and the right to get the next one.
-    func take(_ refused: String = "NULL") async throws -> (token: String?, lease: Int64?) {
-        let row = try await self.query("SELECT token, lease FROM insp.token_take(\(self.endpoint), \(refused))")[0]
+    func take(_ refused: String = "NULL") async throws -> (token: String?, permit: Int64?) {
+        let row = try await self.query("SELECT token, permit FROM insp.token_take(\(self.endpoint), \(refused))")[0]
         return (try row.optionalString(0), try row.optionalInt(1))
     }
 
     func store(_ token: String) async throws {
-        let lease = try #require(try await self.take().lease)
+        let permit = try #require(try await self.take().permit)
         _ = try await self.query(
-            "SELECT insp.token_store($1, $2, $3, 100, 10)", [.int(self.endpoint), .int(lease), .text(token)])
+            "SELECT insp.token_store($1, $2, $3, 100, 10)", [.int(self.endpoint), .int(permit), .text(token)])
     }
 
     @Test func `A client secret and its access token are stored, replaced, refused and expire`() async throws {
@@ -242,7 +242,7 @@ import Testing
         try await holder.execute("ROLLBACK")
         #expect(try await self.take("(SELECT generation FROM insp.access_token)").token == nil)
         #expect(try await self.held() == ["\(endpoint) client_secret", "\(endpoint) signing_secret"])
-        _ = try await self.query("UPDATE insp.access_token SET lease_until = now()")
+        _ = try await self.query("UPDATE insp.access_token SET permit_until = now()")
         try await self.store("t4")
         try await self.expire()
         #expect(try await self.take().token == nil)

@@ -62,7 +62,7 @@ def fast_mrz(paths):
 def ours(program, paths):
     requests = "".join(json.dumps({"id": p, "front": p, "workflow": "id", "gate": False}) + "\n" for p in paths)
     done = subprocess.run(
-        [program, "inspect", "--batch", "-", "--slots", "1"], input=requests.encode(), stdout=subprocess.PIPE, check=True)
+        [program, "inspect", "--batch", "-", "--analyzers", "1"], input=requests.encode(), stdout=subprocess.PIPE, check=True)
     for line in done.stdout.splitlines():
         answer = json.loads(line)
         extraction = ((answer["capabilities"].get("extraction") or [{}])[0]).get("data") or {}

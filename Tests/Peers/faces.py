@@ -118,10 +118,10 @@ def reduced(folder, scratch, files):
 
 
 def inspectd(program, folder, pairs, timed):
-    def batch(requests, slots=1):
+    def batch(requests, analyzers=1):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(
-            [program, "compare", "--batch", "-", "--slots", str(slots)], stdout=subprocess.PIPE, check=True,
+            [program, "compare", "--batch", "-", "--analyzers", str(analyzers)], stdout=subprocess.PIPE, check=True,
             input="".join(json.dumps(request) + "\n" for request in requests).encode())
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -130,7 +130,7 @@ def inspectd(program, folder, pairs, timed):
     def request(a, b):
         return {"a": os.path.join(folder, a), "b": os.path.join(folder, b)}
 
-    answers, _ = batch([request(pair["file_a"], pair["file_b"]) for pair in pairs], slots=2)
+    answers, _ = batch([request(pair["file_a"], pair["file_b"]) for pair in pairs], analyzers=2)
     # What starting and loading takes is the difference between two batches' shares.
     once, single = batch([request(a, b) for a, b in timed])
     twice, double = batch([request(a, b) for a, b in timed + timed])

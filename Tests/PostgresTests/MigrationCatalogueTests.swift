@@ -139,11 +139,11 @@ import Testing
     @Test func `A sequence that a backup restores under another number is no difference`() async throws {
         let connection = try await ScratchDatabase.migrated().connect()
         let comment = try await connection.query(
-            "SELECT obj_description('insp.access_token_lease'::regclass, 'pg_class')")[0].string(0)
+            "SELECT obj_description('insp.access_token_permit'::regclass, 'pg_class')")[0].string(0)
         try await connection.execute(
             """
-            DROP SEQUENCE insp.access_token_lease; CREATE SEQUENCE insp.access_token_lease AS bigint;
-            COMMENT ON SEQUENCE insp.access_token_lease IS '\(comment)'
+            DROP SEQUENCE insp.access_token_permit; CREATE SEQUENCE insp.access_token_permit AS bigint;
+            COMMENT ON SEQUENCE insp.access_token_permit IS '\(comment)'
             """)
         #expect(try await self.migrator.pending(on: connection) == [])
     }

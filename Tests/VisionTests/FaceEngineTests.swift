@@ -200,6 +200,10 @@ struct FaceEngineTests {
         #expect(FaceConformity(faces: [dark]).faults.contains(.tooDark))
         let grey = try self.only(await FaceFixtures.derived("grey.png"), embeddings: 0)
         #expect(grey.quality.chroma < 1 && good.chroma > 10)
+        // In CIELAB, grey has a = b = 0, which is (5, 5) from the colours of skin; plain arithmetic over his face gave 27.3.
+        let fromSkin = try #require(grey.quality.colourDistance), distance = try #require(good.colourDistance)
+        #expect(abs(fromSkin - 5 * 2.0.squareRoot()) < 0.01 && distance < 0.5)
+        #expect(grey.quality.chroma < 0.01 && abs(good.chroma - 27.3) < 0.5)
     }
 
     @Test func `PAD signals show the marks of copies`() async throws {

@@ -10,7 +10,7 @@ package final class AnalyzerPool: Sendable {
     private let configuration: AnalyzerConfiguration
     let supervisor: WarmParentSupervisor
     let reserve: AnalyzerReserve
-    let slots: [AnalyzerSlot]
+    let drivers: [AnalyzerDriver]
     let state: Mutex<State>
 
     struct State {
@@ -29,22 +29,22 @@ package final class AnalyzerPool: Sendable {
         self.configuration = configuration
         let supervisor = WarmParentSupervisor(configuration, onEvent: onEvent)
         let reserve = AnalyzerReserve(configuration: configuration, supervisor: supervisor, onEvent: onEvent)
-        let slots = (0..<configuration.slots).map {
-            AnalyzerSlot(
+        let drivers = (0..<configuration.count).map {
+            AnalyzerDriver(
                 index: $0, configuration: configuration, supervisor: supervisor, reserve: reserve, onEvent: onEvent)
         }
         self.supervisor = supervisor
         self.reserve = reserve
-        self.slots = slots
-        self.state = Mutex(State(free: Array(slots.indices.reversed())))
+        self.drivers = drivers
+        self.state = Mutex(State(free: Array(drivers.indices.reversed())))
         supervisor.onRestart { [weak reserve] in reserve?.renew() }
     }
 
-    /// Starts the warm parent and a process for every slot.
+    /// Starts the warm parent and a process for every driver.
     ///
     /// - Throws: `ANALYZER_UNAVAILABLE` or `MODEL_UNAVAILABLE`. The pool keeps trying, so a caller may continue.
     package func start() async throws {
-        try await self.slots[0].run { _ in try self.reserve.start() }
+        try await self.drivers[0].run { _ in try self.reserve.start() }
     }
 
     /// Ends every process. Requests under way fail with `ANALYZER_UNAVAILABLE`.
@@ -62,7 +62,7 @@ package final class AnalyzerPool: Sendable {
                 continuation.resume()
             }
         }
-        for slot in self.slots { try? await slot.run { _ in } }
+        for driver in self.drivers { try? await driver.run { _ in } }
     }
 
     private static let stopped = InspectError(.analyzerUnavailable, "the pool was stopped")
@@ -70,7 +70,7 @@ package final class AnalyzerPool: Sendable {
     /// The warm parent's process, while it runs.
     package var parentPID: Int32? { self.supervisor.pid }
 
-    /// Lends an analyzer to one attempt at a job, waiting for a slot if all are busy.
+    /// Lends an analyzer to one attempt at a job, waiting for one if all are busy.
     ///
     /// - Parameters:
     ///   - parts: The stages get them as ``PartView``. Written once, into memory that is shared with the process.
@@ -93,13 +93,13 @@ package final class AnalyzerPool: Sendable {
             return state.nextNumber
         }
         let index = try await self.acquire(number)
-        let slot = self.slots[index]
+        let driver = self.drivers[index]
         let job = AnalyzerJob(
             number: number, parts: parts.map { AnalyzerPart(kind: $0.kind, bytes: $0.bytes) }, table: table)
-        // The process must end also when the task is cancelled, which `run` does not check. Only the slot waits for its end.
-        defer { slot.end(job) { self.release(index) } }
-        try await slot.run { $0.begin(job) }
-        return try await body(AnalyzerSession(slot: slot, job: job))
+        // The process must end also when the task is cancelled, which `run` does not check. Only the driver waits for its end.
+        defer { driver.end(job) { self.release(index) } }
+        try await driver.run { $0.begin(job) }
+        return try await body(AnalyzerSession(driver: driver, job: job))
     }
 
     private func acquire(_ number: UInt64) async throws -> Int {
@@ -137,7 +137,7 @@ package final class AnalyzerPool: Sendable {
 
 /// One job's access to an analyzer process.
 package struct AnalyzerSession: Sendable {
-    let slot: AnalyzerSlot
+    let driver: AnalyzerDriver
     let job: AnalyzerJob
 
     /// Has the process run one stage.
@@ -154,7 +154,7 @@ package struct AnalyzerSession: Sendable {
         let call = AnalyzerCall()
         let job = self.job
         return try await withTaskCancellationHandler {
-            try await self.slot.run {
+            try await self.driver.run {
                 try $0.perform(job, stage: stage, request: request, deadline: deadline, call: call)
             }
         } onCancel: {

@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// Analyzer processes that are ready in advance. None has seen a byte of any job.
 ///
-/// One for each slot: all may end their jobs at the same moment, and the next jobs then need not wait. A process that is taken
+/// One for each driver: all may end their jobs at the same moment, and the next jobs then need not wait. A process that is taken
 /// is replaced at once, while its job runs.
 final class AnalyzerReserve: Sendable {
     private let configuration: AnalyzerConfiguration
@@ -62,7 +62,7 @@ final class AnalyzerReserve: Sendable {
             let end: ProcessEnd? = if case .ended(let end) = child.kill(patience: .seconds(5)) { end } else { nil }
             self.onEvent(
                 .processEnded(
-                    slot: nil, end: end, reason: "stage idle: \(end?.cause ?? "unknown cause")",
+                    driver: nil, end: end, reason: "stage idle: \(end?.cause ?? "unknown cause")",
                     error: .analyzerCrashed, expected: false))
         }
         return nil
@@ -95,7 +95,7 @@ final class AnalyzerReserve: Sendable {
         for child in old { child.hangUp() }
     }
 
-    /// Ends the idle processes and forks no more.
+    /// Ends the idle processes and stops forking.
     func close() {
         let rest = self.state.withLock { state in
             state.isClosed = true
@@ -108,7 +108,7 @@ final class AnalyzerReserve: Sendable {
     // MARK: On the queue
 
     private func fill() throws(InspectError) {
-        while self.state.withLock({ !$0.isClosed && $0.ready.count < self.configuration.slots }),
+        while self.state.withLock({ !$0.isClosed && $0.ready.count < self.configuration.count }),
             !self.supervisor.isStopped
         {
             do {

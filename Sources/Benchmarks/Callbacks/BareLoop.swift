@@ -16,7 +16,7 @@ package struct BareLoop: Codable, Sendable {
     package var certificateAuthorities: String
     /// Requests at once.
     var concurrency: Int
-    /// Requests that are measured, beside those that open the connections.
+    /// Requests that are measured, without those that open the connections.
     package var count: Int
     /// Signs each request (`whsec_…`): a body of its own, with the headers that belong to it. `nil`: all requests are the same.
     package var secret: String?

@@ -16,7 +16,7 @@ package enum LivenessSimulation {
 
         /// The limits that are missed; empty where all hold: living people are rejected in at most 5 % of the runs
         /// (what is inconclusive counts as rejected), attacks accepted in at most 1 %; guesses at most as often as
-        /// arithmetic says, beside chance (three standard deviations).
+        /// arithmetic says, within chance (three standard deviations).
         package var faults: [String] {
             var faults: [String] = []
             if self[.live].passRate < 0.95 { faults.append("live passes \(self[.live].passRate)") }

@@ -57,7 +57,11 @@ extension QueueBenchmark.Sealed {
         package var violations: Int
     }
 
-    private enum Key: CaseIterable { case none, job, person }
+    private enum Key: String, CaseIterable {
+        case none = "none"
+        case job = "job"
+        case person = "person"
+    }
 
     private struct Turn {
         var enqueue: Double
@@ -78,7 +82,7 @@ extension QueueBenchmark.Sealed {
         var turns: [Key: [Turn]] = [:]
         for round in 1...self.rounds {
             for key in Key.allCases.shuffled() {
-                progress("round \(round), \(key)")
+                progress("round \(round), \(key.rawValue)")
                 turns[key, default: []].append(try await self.turn(key, database, store))
             }
         }

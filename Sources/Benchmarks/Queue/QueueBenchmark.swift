@@ -2,9 +2,9 @@ internal import Foundation
 internal import JobQueue
 
 /// Measures the queue alone, on the product's own path: `insp.enqueue_many`, then a ``JobWorker`` whose handler analyses
-/// nothing. Each mode is a type of its own, and its report makes one JSON line.
+/// nothing. Each mode is a separate type, and its report makes one JSON line.
 ///
-/// The database must have the schema and an empty queue, and what a benchmark made stays there: use a database of its own,
+/// The database must have the schema and an empty queue, and the benchmark's data stays there: use a separate database,
 /// as the schema's owner.
 package enum QueueBenchmark {
     /// Told what is being done; a benchmark may take minutes.

@@ -2,7 +2,7 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-/// What it costs to record an access: written with the call, and given its place in the chain later.
+/// The cost of recording an access, which is written with the call and linked into the chain later.
 package struct RecordBenchmark: Sendable {
     /// Measurements; times are for one access.
     package struct Report: Encodable, Sendable {

@@ -98,7 +98,7 @@ void cv_preview_free(cv_preview *preview);
 
 /// Looks in a JPEG file that was compressed before for a patch that was not; `image` is the file's, decoded without a turn.
 ///
-/// Whoever edits a JPEG and saves it leaves traces of the first compression everywhere but where pixels are new.
+/// Editing a JPEG and saving it leaves traces of the first compression everywhere except where pixels are new.
 /// `*contradiction` is the share of the strongest patch's coefficients that the first compression excludes, less its
 /// uncertainty, 0 to 1; -1: not a JPEG, or no earlier compression is seen, or `image` was reduced.
 cv_status cv_image_recompression(const uint8_t *bytes, size_t length, const cv_image *image, double *contradiction,

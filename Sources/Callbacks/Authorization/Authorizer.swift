@@ -93,14 +93,14 @@ actor Authorizer {
                 do throws(InspectError) {
                     taken.token = try await self.store.opened(taken.token, of: key.endpoint)
                 } catch {
-                    try await self.giveBack(taken.lease, of: key, error)
+                    try await self.release(taken.permit, of: key, error)
                     guard [.keyUnknown, .sealBroken].contains(error.code) else { return .failure(Self.fault(error)) }
                     // Nobody can use it ever again, as if the partner had refused it.
                     refused = taken.generation
                     continue
                 }
-                if let lease = taken.lease {
-                    let result = try await self.refresh(key, lease, taken, endpoint, options)
+                if let permit = taken.permit {
+                    let result = try await self.refresh(key, permit, taken, endpoint, options)
                     // The old one still serves if the next one failed.
                     guard case .failure = result, let old = self.keep(taken, key) else { return result }
                     return .success(old)
@@ -129,9 +129,9 @@ actor Authorizer {
     }
 
     /// Lets another worker get the next token at once: only this one may lack the keys.
-    private func giveBack(_ lease: Int64?, of key: Key, _ error: InspectError) async throws {
-        guard let lease else { return }
-        try await self.store.fail(key.endpoint, lease: lease, code: error.code, wait: .zero)
+    private func release(_ permit: Int64?, of key: Key, _ error: InspectError) async throws {
+        guard let permit else { return }
+        try await self.store.fail(key.endpoint, permit: permit, code: error.code, wait: .zero)
     }
 
     private static func fault(_ error: InspectError) -> HTTPError {
@@ -139,12 +139,12 @@ actor Authorizer {
     }
 
     private func refresh(
-        _ key: Key, _ lease: Int64, _ taken: TokenStore.Taken, _ endpoint: CallbackEndpoint, _ options: EndpointOptions
+        _ key: Key, _ permit: Int64, _ taken: TokenStore.Taken, _ endpoint: CallbackEndpoint, _ options: EndpointOptions
     ) async throws -> Result<Token, HTTPError> {
         let seal: SecretSeal?
         // Before the token is there, which could not be stored otherwise.
         do throws(InspectError) { seal = try await self.store.seal(taken, of: key.endpoint) } catch {
-            try await self.giveBack(lease, of: key, error)
+            try await self.release(permit, of: key, error)
             return .failure(Self.fault(error))
         }
         do throws(AuthorizationError) {
@@ -159,7 +159,7 @@ actor Authorizer {
             let stored: Int64?
             do {
                 stored = try await self.store.store(
-                    key.endpoint, lease: lease, token: token, early: early, sealing: seal)
+                    key.endpoint, permit: permit, token: token, early: early, sealing: seal)
             } catch {
                 return .failure(HTTPError(.localFault, "the tokens' database connection failed"))
             }
@@ -169,7 +169,7 @@ actor Authorizer {
                 if stored == nil, request.revocationURL != nil {
                     Task { try? await provider.revoke(token.value, request) }
                 }
-                return .failure(HTTPError(.localFault, "the right to refresh the token had lapsed"))
+                return .failure(HTTPError(.localFault, "the permit to refresh the token had lapsed"))
             }
             let kept = Token(value: token.value, generation: stored)
             self.known[key] = Entry(
@@ -177,7 +177,7 @@ actor Authorizer {
                 expiresAt: .now + token.lifetime)
             return .success(kept)
         } catch {
-            try await self.store.fail(key.endpoint, lease: lease, code: error.code, wait: Self.pause)
+            try await self.store.fail(key.endpoint, permit: permit, code: error.code, wait: Self.pause)
             return .failure(
                 HTTPError(
                     error.code == .clientIDInvalid

@@ -51,9 +51,9 @@ struct TokenRevoker: Sendable {
         while !Task.isCancelled {
             let connection = try await self.source.open()
             let row = try await connection.query(
-                "SELECT * FROM insp.revocation_take($1)", [.optional(self.region)]
+                "SELECT * FROM insp.revocation_claim($1)", [.optional(self.region)]
             ).single()
-            guard let id = try row.optionalInt("id"), let lease = try row.optionalInt("lease") else {
+            guard let id = try row.optionalInt("id"), let permit = try row.optionalInt("permit") else {
                 return try row.optionalDouble("due_in").map { .seconds(max(0.1, $0)) }
             }
             let endpoint = try row.int("endpoint")
@@ -61,7 +61,7 @@ struct TokenRevoker: Sendable {
             let isOver = try await connection.query(
                 "SELECT insp.revocation_settle($1, $2, $3, $4)",
                 [
-                    .int(id), .int(lease), .optional(error?.code.rawValue), .bool(error?.isFinal ?? true),
+                    .int(id), .int(permit), .optional(error?.code.rawValue), .bool(error?.isFinal ?? true),
                 ]
             ).single().optionalBool(0)
             if isOver == true { self.onEvent(.revocationEnded(endpoint: endpoint, code: error?.code)) }

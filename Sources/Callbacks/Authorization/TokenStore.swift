@@ -10,9 +10,9 @@ actor TokenStore {
         var generation: Int64
         var refreshIn: Duration
         var expiresIn: Duration
-        /// The right, and the duty, to get the next token.
-        var lease: Int64?
-        /// Why the last holder of the right recently got none.
+        /// Number of the permit to get the next token, which is then also a duty.
+        var permit: Int64?
+        /// Why the last holder of the permit recently got none.
         var code: String?
         /// The number of the endpoint's partner; `nil`: the endpoint is gone.
         var partner: Int64?
@@ -37,7 +37,7 @@ actor TokenStore {
         return Taken(
             token: try row.optionalString(0), generation: try row.int(1),
             refreshIn: .seconds(try row.optionalDouble(2) ?? 0),
-            expiresIn: .seconds(try row.optionalDouble(3) ?? 0), lease: try row.optionalInt(4),
+            expiresIn: .seconds(try row.optionalDouble(3) ?? 0), permit: try row.optionalInt(4),
             code: try row.optionalString(5), partner: try row.optionalInt(6))
     }
 
@@ -56,21 +56,21 @@ actor TokenStore {
     }
 
     /// - Returns: The token's generation; 0 if its authorization was removed meanwhile, so that it will be revoked; `nil` if the
-    ///   right had lapsed.
+    ///   permit had lapsed.
     func store(
-        _ endpoint: Int64, lease: Int64, token: AccessToken, early: Duration, sealing seal: SecretSeal? = nil
+        _ endpoint: Int64, permit: Int64, token: AccessToken, early: Duration, sealing seal: SecretSeal? = nil
     ) async throws -> Int64? {
         let value = seal?.seal(token.value, for: .accessToken) ?? token.value
         let rows = try await self.query(
             "SELECT insp.token_store($1, $2, $3, $4, $5)",
-            [.int(endpoint), .int(lease), .text(value), .double(token.lifetime.seconds), .double(early.seconds)])
+            [.int(endpoint), .int(permit), .text(value), .double(token.lifetime.seconds), .double(early.seconds)])
         return try rows.first?.optionalInt(0)
     }
 
-    func fail(_ endpoint: Int64, lease: Int64, code: ErrorCode, wait: Duration) async throws {
+    func fail(_ endpoint: Int64, permit: Int64, code: ErrorCode, wait: Duration) async throws {
         _ = try await self.query(
             "SELECT insp.token_fail($1, $2, $3, $4)",
-            [.int(endpoint), .int(lease), .text(code.rawValue), .double(wait.seconds)])
+            [.int(endpoint), .int(permit), .text(code.rawValue), .double(wait.seconds)])
     }
 
     /// A failed call is not repeated, since it may have taken effect; the next one starts over.

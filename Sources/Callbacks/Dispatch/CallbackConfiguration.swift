@@ -5,7 +5,7 @@ package import HTTPClient
 package struct CallbackConfiguration: Sendable {
     /// Connection string of the database; a pooler in transaction mode suffices.
     package var databaseURL: String
-    /// Connection string for LISTEN, which needs a connection of its own to the server; `nil`: do not listen, but poll and
+    /// Connection string for LISTEN, which needs a direct connection to the server; `nil`: do not listen, but poll and
     /// wait for ``CallbackDispatcher/wake()``.
     package var listenURL: String?
     /// Whether statements are prepared once and kept; a pooler in transaction mode needs `false`.

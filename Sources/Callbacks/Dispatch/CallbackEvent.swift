@@ -8,7 +8,7 @@ package enum CallbackEvent: Sendable {
     case databaseRestored
     /// An endpoint's breaker opened or closed, or the endpoint was disabled: `failing`, `recovered`, `disabled`.
     case endpointChanged(endpoint: Int64, kind: String, isTest: Bool)
-    /// A token of a removed authorization was revoked, or, with a code, given up.
+    /// A token of a removed authorization was revoked; with a code: dispatchers stopped trying.
     case revocationEnded(endpoint: Int64, code: ErrorCode?)
     /// The database permanently refuses an attempt's outcome. The claim lapses, and the callback is sent again.
     case settlementRefused(webhookID: String, reason: String)

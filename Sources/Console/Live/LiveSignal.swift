@@ -32,7 +32,7 @@ struct LivePage: Hashable, Sendable {
     var subject: LiveSubject
 }
 
-/// Wakes open pages whose subject has another stamp than they know; `nil`: the session has ended, or may see this no more.
+/// Wakes open pages whose subject has another stamp than they know; `nil`: the session has ended, or may no longer see this.
 typealias LiveSignal = Waits<LivePage, String?>
 
 extension LiveSignal {

@@ -38,7 +38,7 @@ struct SelectionPage {
         if total > 0 {
             content.append(
                 """
-                <p>Whatever joins the selection from now on is left alone.</p>
+                <p>Anything that joins the selection from now on is left out.</p>
                 <form method='post' action='/tasks' class='decide'>\(ConsolePage.token(self.session))
                 \(hidden)<fieldset><legend>Action</legend>
                 \(choices)</fieldset>

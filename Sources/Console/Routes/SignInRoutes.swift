@@ -51,7 +51,7 @@ extension ConsoleRoute {
         },
         ConsoleRoute("POST", "/sign-out", .roles(Set(ConsoleRole.allCases))) { call, _ in
             try await call.store.signOut(try call.signedIn())
-            // Whoever signs in next at this browser has nothing to do with the case.
+            // The next person who signs in at this browser has nothing to do with the case.
             return ConsoleCall.redirect(
                 "/sign-in",
                 [

@@ -2,7 +2,8 @@ internal import COpenSSL
 internal import Custody
 package import Foundation
 
-/// What a signed-in browser holds: 256 random bits. The database has their digest, so that who reads it can be nobody.
+/// What a signed-in browser holds: 256 random bits. The database has only their digest: its readers can
+/// impersonate nobody.
 package struct ConsoleSecret: Sendable {
     /// The cookie's value.
     package let text: String

@@ -119,7 +119,7 @@ package final class PartnerKey: Sendable {
             throw Refusal(detail: "it is not a JSON object")
         }
         if let name = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"].first(where: { object[$0] != nil }) {
-            throw Refusal(detail: "it has the private member \(name): it must not be used any more", field: name)
+            throw Refusal(detail: "it has the private member \(name): stop using this key", field: name)
         }
         for name in ["kty", "alg", "use", "kid", "crv", "n", "e", "x", "y"] {
             guard let value = object[name] else { continue }

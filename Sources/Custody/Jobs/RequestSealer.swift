@@ -45,7 +45,7 @@ package struct RequestSealer: Sendable {
         fileprivate let partnerKey: KeyID
     }
 
-    /// Prepares and seals a request that nobody has to check in between.
+    /// Prepares and seals a request without a check in between.
     package func seal(
         payload: Data, parts: [PartKind: [Data]], partner: Int64
     ) async throws(InspectError) -> SealedRequest {
@@ -129,7 +129,7 @@ package struct RequestSealer: Sendable {
 }
 
 extension RequestSealer {
-    /// A consent as the database has it of a sealed request, by which a holder of it can prove that it is the one.
+    /// A consent as the database stores it for a sealed request; anyone who has the consent can prove that it is this one.
     package func consent(_ consent: Data, partner: Int64) async throws(InspectError) -> Data {
         guard let object = (try? JSONSerialization.jsonObject(with: consent)) as? [String: Any] else {
             throw InspectError(.payloadInvalid, "consent is not an object", field: "consent")

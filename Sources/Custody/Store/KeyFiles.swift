@@ -15,7 +15,7 @@ package enum KeyFiles {
         try await connection.execute("SET lock_timeout = '30s'")
         let before = try await file()
         _ = try await connection.query("VACUUM (FULL) \(before.table)", timeout: .seconds(600))
-        // Of a table of others, PostgreSQL says no more than a warning.
+        // For a table of another owner, PostgreSQL only warns.
         guard try await file().node != before.node else {
             throw InspectError(
                 .parameterInvalid, "--rewrite: the login does not own the key store",

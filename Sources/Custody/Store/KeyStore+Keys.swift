@@ -2,7 +2,7 @@ package import Foundation
 package import InspectCore
 internal import Postgres
 
-/// Whom a person's key is for.
+/// The person or face that a person key belongs to.
 package struct KeySubject: Hashable, Sendable {
     let use: String
     let value: String

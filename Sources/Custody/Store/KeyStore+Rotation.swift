@@ -263,7 +263,7 @@ extension KeyStore {
                 } catch {
                     switch error {
                     case .absent, .destroyed: found.destroyed += 1
-                    // What its KMS does not know is no more destroyed than what is damaged.
+                    // A key that its KMS does not know is not destroyed, and neither is a damaged one.
                     case .failure(let error) where ![.sealBroken, .keyUnknown].contains(error.code): throw error
                     case .damaged, .foreign, .failure:
                         found.unreadable += 1

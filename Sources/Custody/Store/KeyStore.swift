@@ -2,7 +2,7 @@ internal import Foundation
 package import InspectCore
 internal import Postgres
 
-/// The key store: a database of its own with the wrapped keys of partners, persons and jobs.
+/// The key store: a separate database with the wrapped keys of partners, persons and jobs.
 ///
 /// Where it, or what holds the wrapping key, does not answer, every call throws ``InspectError`` with
 /// ``ErrorCode/keysUnavailable``: callers wait and call again.

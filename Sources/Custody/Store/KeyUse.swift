@@ -41,7 +41,7 @@ package enum KeyUse {
         ).map { try $0.int(0) }
     }
 
-    /// Records what an operator did: the key store has no record of its own.
+    /// Records what an operator did: the key store keeps no record.
     ///
     /// - Parameters:
     ///   - action: One of those that `insp.record_keys` lists.

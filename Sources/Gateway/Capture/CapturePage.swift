@@ -62,7 +62,7 @@ struct CaptureAnswer: Encodable {
     var policyUrl: String?
     var policyVersion: String?
     var purposes: [String]
-    /// Whether pages of one other origin may embed it, which is told how it ended.
+    /// Whether pages of one other origin may embed it; that origin learns how the session ended.
     var embedOrigin: String?
     var showsResult: Bool
     /// How many images of each part were judged at once.

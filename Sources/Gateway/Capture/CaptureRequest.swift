@@ -5,7 +5,7 @@ internal import InspectCore
 struct CaptureRequest {
     /// What the job will be asked for: a JSON object as `insp.enqueue` takes it, without partner, lane, consent and challenge.
     var payload: [String: Any]
-    /// What the page is told.
+    /// What the page gets.
     var options: [String: Any]
 
     private static let optionNames: Set<String> = [

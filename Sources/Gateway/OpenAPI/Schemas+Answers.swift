@@ -1,5 +1,5 @@
 extension OpenAPIDocument {
-    /// What answers carry, beside jobs and persons.
+    /// What answers carry, besides jobs and persons.
     static var answerSchemas: String {
         #"""
         "TestMark": { "type": "boolean", "description": "Present and true where the credential is a test's" },

@@ -29,7 +29,7 @@ extension GatewayRoute {
             "POST", "/callbacks/{webhookId}/replay", .none,
             Operation(
                 id: "replayCallback",
-                summary: "Sends a callback again, whatever its state, and resets the attempt count",
+                summary: "Sends a callback again, in any state, and resets the attempt count",
                 detail: "The webhook-id and the body stay the same. At a disabled endpoint it waits.",
                 answers: [.json(202, "It will be sent", "Replay")], refusals: [404]),
             .scope(.callbacks) { (call) throws(InspectError) in

@@ -82,7 +82,7 @@ extension GatewayRoute {
             "POST", "/capture/{token}/challenge", .none,
             Operation(
                 id: "challengeCapture", summary: "Issues a liveness challenge to a link's page, five times at most",
-                detail: "It ends the one before, and only the link's job can use it.",
+                detail: "It ends the previous one, and only the link's job can use it.",
                 answers: [.json(201, "The challenge", "Challenge")]),
             .link { (call) throws(InspectError) in
                 { _ in GatewayAnswer(response: .json(try await call.store.challenge(call.link), status: 201)) }
@@ -91,7 +91,7 @@ extension GatewayRoute {
             "POST", "/capture/{token}/submit", .recording,
             Operation(
                 id: "submitCapture", summary: "Accepts what was captured as one job",
-                detail: "The same again, or anything else of the same browser, is the same job.", form: "CaptureForm",
+                detail: "If the same browser sends anything again, it gets the same job.", form: "CaptureForm",
                 answers: [
                     .json("Accepted before", "CaptureState"), .json(201, "Accepted", "CaptureState"),
                 ]),

@@ -1,4 +1,4 @@
-/// What an AAMVA card's barcode says beside the fields that all documents have; what the issuer left blank is `nil`.
+/// What an AAMVA card's barcode has besides the fields that all documents have. A field left blank is `nil`.
 package struct CardDetails: Codable, Sendable, Hashable {
     /// Such as `JR`.
     package var suffix: String?

@@ -23,7 +23,7 @@ package struct FaceFacts: Codable, Sendable, Hashable {
 
 /// Fitness of a face image by the measures of ISO/IEC 29794-5 that need no neural network.
 ///
-/// Compression, occlusion, head covering and expression are not assessed: they need networks of their own.
+/// Compression, occlusion, head covering and expression are not assessed: they need further networks.
 package struct FaceQuality: Codable, Sendable, Hashable {
     /// Distance between the eye centres in pixels.
     package var interEyeDistance: Double

@@ -14,7 +14,7 @@ package enum Assurance: String, Codable, Sendable, CaseIterable, Comparable {
 }
 
 /// What a partner accepts. The database writes the version that holds when a job is accepted into the payload, and no client can
-/// set it: whatever changes later, the job is decided by it, and its result names it.
+/// set it: later changes do not affect the job, and its result names the version.
 package struct DecisionPolicy: Codable, Sendable, Equatable {
     /// Rises with each change of the partner's policy.
     package var version: Int

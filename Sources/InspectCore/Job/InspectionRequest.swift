@@ -23,7 +23,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     package var isSession = false
     /// Whether a document is scanned in the session once liveness is proven. Written by the database as well.
     package var scansDocument = false
-    /// What the partner accepts; `nil`: it has no policy of its own.
+    /// What the partner accepts; `nil`: it has no policy.
     package var decisionPolicy: DecisionPolicy?
 
     package init(

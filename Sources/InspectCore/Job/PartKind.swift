@@ -29,7 +29,7 @@ extension PartKind {
         case vendor = "vendor"
     }
 
-    /// What there is to know about a kind. Whatever lists kinds, such as options and the gateway's description, is made from it.
+    /// All facts about a kind. All lists of kinds, such as options and the gateway's description, are made from it.
     package struct Row: Sendable {
         /// What it shows or comes from.
         package var source: Source

@@ -39,7 +39,7 @@ package enum TestSpecimen: String, Sendable, CaseIterable {
         }
     }
 
-    /// The result of a job in which it is the first specimen. Where the workflow lacks what it objects to, it passes.
+    /// The result of a job in which it is the first specimen. If the workflow lacks the capability that it fails, it passes.
     package func document(of workflow: Workflow, parts: [PartKind]) -> ResultDocument {
         guard self != .failed else { return .notExecuted(InspectError(.tooManyPixels)) }
         let names = PartKind.allCases.filter(parts.contains).map(\.rawValue)

@@ -11,7 +11,7 @@ package enum Workflow: String, Codable, Sendable, CaseIterable {
 }
 
 extension Workflow {
-    /// What there is to know about a workflow. Whatever lists workflows, such as hints and the gateway's description, is made
+    /// All facts about a workflow. All lists of workflows, such as hints and the gateway's description, are made
     /// from it.
     package struct Row: Sendable {
         /// The definition key in Jumio's API ("Workflow Descriptions"); enrolment has none there and keeps its name.

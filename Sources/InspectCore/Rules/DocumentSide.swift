@@ -1,4 +1,4 @@
-/// Which side of a document an image shows, judged by what it bears and never by the part that it was sent as.
+/// Which side of a document an image shows, judged by its content and never by the part that it was sent as.
 package struct DocumentSide: Codable, Sendable, Hashable {
     /// The sides that differ in what they bear.
     package enum Kind: String, Codable, Sendable, CaseIterable {
@@ -12,7 +12,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         case both = "BOTH"
     }
 
-    /// What tells the side.
+    /// How the side was recognised.
     package enum Evidence: String, Codable, Sendable, CaseIterable {
         /// A face of the size of a portrait.
         case portrait = "PORTRAIT"
@@ -30,7 +30,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
 
     /// `nil`: nothing tells.
     package var kind: Kind?
-    /// What tells the side.
+    /// How the side was recognised.
     package var evidence: [Evidence]
     /// Whether no card is known that bears this evidence on another side.
     package var isCertain: Bool

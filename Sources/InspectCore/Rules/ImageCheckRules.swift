@@ -88,14 +88,14 @@ package enum ImageCheckRules {
             Measurement(
                 "punchedHole", facts.quality.punchedHole, Limits.punchedHole,
                 note: facts.outline == nil
-                    ? "no outline was found, and a hole is told by what is seen beside the document"
+                    ? "no outline was found, and a hole is recognised by what is seen around the document"
                     : "the document looks like what it lies on, or that has many colours"),
             Measurement(
                 "tornEdge", facts.quality.tornEdge, Limits.tornEdge, counts: self.isUncovered(facts),
                 note: facts.quality.tornEdge != nil
                     ? "something that looks like a finger covers an edge"
                     : facts.outline == nil
-                        ? "no outline was found, and what an edge lacks is told by the table that shows there"
+                        ? "no outline was found, and a missing piece is recognised by the table that shows there"
                         : "the document looks like what it lies on, or that has many colours"),
         ]
     }

@@ -36,7 +36,7 @@ package struct Limit: Sendable, Hashable {
     }
 }
 
-/// One measurement beside the limit that it was judged by.
+/// One measurement with the limit that it was judged by.
 package struct Measurement: Sendable, Hashable {
     /// As with cross-checks: inconclusive where nothing was measured.
     package typealias Outcome = DataCheckData.Outcome

@@ -21,10 +21,10 @@ enum AnalysisBench {
         guard parts[.front] != nil, parts[.face] != nil else {
             throw UsageError("'bench analysis' needs --front and --face; each job has a copy of them")
         }
-        let analyzers = try configuration.analyzerConfiguration(arguments)
+        let analyzers = try configuration.analyzerConfiguration(arguments, countOption: "slots")
         let benchmark = AnalysisBenchmark(
             databaseURL: configuration.databaseURL, partner: partner, parts: parts,
-            jobs: try arguments.integer("jobs", in: 1...100_000) ?? 60, slots: analyzers.slots,
+            jobs: try arguments.integer("jobs", in: 1...100_000) ?? 60, slots: analyzers.count,
             keys: try configuration.openKeyStore())
         let calibration = try configuration.faces.calibration()
         let report = try await benchmark.run { body in

@@ -11,8 +11,8 @@ enum QueueBench {
         .flag("stages", "jobs/s of jobs that store every stage's result"),
         .flag("pickup", "latency until an idle worker starts a job"),
         .list("backlog", "N", "latency of claims over N waiting jobs; may be repeated, to compare"),
-        .flag("held-xmin", "jobs/s while an old transaction holds the xmin horizon; a state-column queue beside it"),
-        .flag("fairness", "waits beside a large partner's backlog; the bulk lane beside urgent jobs"),
+        .flag("held-xmin", "jobs/s while an old transaction holds the xmin horizon, and of a state-column queue"),
+        .flag("fairness", "waits behind a large partner's backlog; the bulk lane's share"),
         .flag("sealed", "jobs/s and WAL of plain jobs, and of sealed ones with a key each or with their person's"),
         .flag("limits", "jobs/s of a partner with limits that it never reaches, and of one without"),
         .value(

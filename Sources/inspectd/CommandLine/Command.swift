@@ -56,7 +56,7 @@ struct Command: Sendable {
         }
         for (name, others) in self.excluded where arguments.has(name) {
             guard let other = others.first(where: arguments.has) else { continue }
-            throw UsageError("--\(other) has no effect beside --\(name)")
+            throw UsageError("--\(other) has no effect with --\(name)")
         }
     }
 

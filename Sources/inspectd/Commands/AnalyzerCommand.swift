@@ -54,13 +54,17 @@ extension Configuration {
 
     /// Settings of analyzers.
     ///
-    /// - Parameter needsModels: Whether they compare faces or look for signs of an attack.
-    func analyzerConfiguration(_ arguments: Arguments, needsModels: Bool = true) throws -> AnalyzerConfiguration {
-        let slots = try arguments.integer("slots", in: 1...256) ?? ProcessInfo.processInfo.activeProcessorCount
+    /// - Parameters:
+    ///   - countOption: The option with their number.
+    ///   - needsModels: Whether they compare faces or look for signs of an attack.
+    func analyzerConfiguration(
+        _ arguments: Arguments, countOption: String = "analyzers", needsModels: Bool = true
+    ) throws -> AnalyzerConfiguration {
+        let count = try arguments.integer(countOption, in: 1...256) ?? ProcessInfo.processInfo.activeProcessorCount
         try InputFile.check(self.analyzer, of: "--analyzer")
         if needsModels { try InputFile.check(self.models, of: "--models") }
         for path in self.trustAnchors { try InputFile.check(path, of: "--csca") }
-        var configuration = AnalyzerConfiguration(slots: slots)
+        var configuration = AnalyzerConfiguration(count: count)
         configuration.executable = self.analyzer
         configuration.arguments = [AnalyzerCommand.name, self.models] + self.faces.words + self.trustAnchors
         if let mebibytes = try arguments.integer("analyzer-memory", in: 64...65_536) {

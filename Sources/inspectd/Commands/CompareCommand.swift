@@ -14,7 +14,7 @@ extension Command {
             .value(
                 "batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); an answer a line, in order"#),
             .value("report", "FILE", "also writes a report for a reviewer, which only its owner can read"),
-            .value("slots", "N", "analyzer processes; by default one per core"),
+            .value("analyzers", "N", "analyzer processes at once; by default one per core"),
         ] + Configuration.analyzerOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
@@ -34,7 +34,7 @@ extension Command {
             if arguments["batch"] == nil { analyzers.serveOneJob() }
             try await configuration.withAnalyzers(analyzers) { pool in
                 if let list = arguments["batch"] {
-                    try await Batch.run(list, slots: analyzers.slots) { line in
+                    try await Batch.run(list, count: analyzers.count) { line in
                         guard let pair = try? JSONDecoder().decode(Pair.self, from: line) else {
                             return ResultEnvelope.json(
                                 Answer(

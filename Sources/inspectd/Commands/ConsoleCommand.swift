@@ -19,17 +19,17 @@ extension Command {
             .value("url", "URL", "origin under which browsers reach the console, such as https://console.example"),
             .value("oidc-issuer", "URL", "the OpenID Connect provider"),
             .value("oidc-client", "ID", "the console's client id there"),
-            .value("oidc-secret", "FILE", "file with its client secret; without one PKCE alone protects the code"),
+            .value("oidc-secret", "FILE", "file with its client secret; without it, only PKCE protects the code"),
             .value("oidc-ca", "FILE", "PEM file with the provider's certificate authorities"),
             .value("oidc-roles", "CLAIM", "claim with roles, such as reviewer:bank; a path such as a.b [roles]"),
             .value(
                 "oidc-name", "CLAIM",
                 "claim that names a person in the record from the first sign-in on [preferred_username]"),
-            .value("oidc-scopes", "SCOPES", "what is asked for [openid profile]"),
+            .value("oidc-scopes", "SCOPES", "scopes that the console requests [openid profile]"),
             .certificate, .key,
             .value(
                 "database-connections", "N", "connections to the database, besides five for actions on selections [4]"),
-            .value("analyzer-slots", "N", "analyzers that open images; 0: images are not shown [2]"),
+            .value("analyzers", "N", "analyzer processes at once, which open images; 0: images are not shown [2]"),
             .value("analyzer", "FILE", "executable that opens images; by default this program [INSPECTD_ANALYZER]"),
             .value("stop-after", "SECONDS", "on SIGTERM, clients still sending are cut off after this time [20]"),
             .health,
@@ -105,8 +105,8 @@ private struct ConsoleProcess {
             self.provider = OpenIDProvider(settings, certificateAuthorities: arguments["oidc-ca"])
         }
         self.connections = try arguments.integer("database-connections", in: 1...64) ?? 4
-        let slots = try arguments.integer("analyzer-slots", in: 0...64) ?? 2
-        self.analyzers = slots == 0 ? nil : ConsoleAnalyzers(configuration, slots: slots) { Events.log($0, to: log) }
+        let count = try arguments.integer("analyzers", in: 0...64) ?? 2
+        self.analyzers = count == 0 ? nil : ConsoleAnalyzers(configuration, count: count) { Events.log($0, to: log) }
         self.stopAfter = .seconds(try arguments.integer("stop-after", in: 0...3600) ?? 20)
     }
 

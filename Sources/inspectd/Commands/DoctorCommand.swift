@@ -108,7 +108,7 @@ extension Command {
         }
         guard let version = Confinement.landlockVersion else {
             return Finding(
-                check: "confinement", outcome: .inconclusive, detail: "system-call filters; no Landlock beside them",
+                check: "confinement", outcome: .inconclusive, detail: "system-call filters, but no Landlock",
                 fix: "Linux 5.13 or newer has it, if lsm= names landlock and no filter forbids landlock_create_ruleset"
             )
         }

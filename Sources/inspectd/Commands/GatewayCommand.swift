@@ -25,7 +25,7 @@ extension Command {
             .value(
                 "partner-waits", "N",
                 "clients of one partner that may wait at once for results, and as many for events [500]"),
-            .value("usability-slots", "N", "images that are judged at once for /usability; 0: none [2]"),
+            .value("analyzers", "N", "analyzer processes at once, which judge images for /usability; 0: none [2]"),
             .value("analyzer", "FILE", "executable that judges images; by default this program [INSPECTD_ANALYZER]"),
             .value("credential-rate", "N", "requests a second of a credential without its own rate limit [50]"),
             .value(
@@ -94,9 +94,9 @@ private struct GatewayProcess {
         }
         self.stopAfter = .seconds(try arguments.integer("stop-after", in: 0...3600) ?? 20)
         let log = self.log
-        let slots = try arguments.integer("usability-slots", in: 0...64) ?? 2
+        let count = try arguments.integer("analyzers", in: 0...64) ?? 2
         self.usability =
-            slots == 0 ? nil : GatewayUsability(configuration, slots: slots) { Events.log($0, to: log) }
+            count == 0 ? nil : GatewayUsability(configuration, count: count) { Events.log($0, to: log) }
         self.store = GatewayStore(
             databaseURL: configuration.databaseURL, isKnown: false,
             connections: try arguments.integer("database-connections", in: 1...64) ?? 4,

@@ -28,7 +28,7 @@ extension Command {
             .flag("no-gate", "a rejection by one capability does not stop the later ones"),
             .flag("features", "puts the faces' embeddings into the result"),
             ShadowFile.option,
-            .value("slots", "N", "analyzer processes; by default one per core"),
+            .value("analyzers", "N", "analyzer processes at once; by default one per core"),
         ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.logOptions,
         // No stage runs, and nothing is read.
         excluded: ["usability": ["workflow", "format", "no-gate", "features", "challenge", "csca", "shadow"]],
@@ -50,7 +50,7 @@ extension Command {
             if arguments["batch"] == nil { analyzers.serveOneJob() }
             try await Self.withPools(configuration, analyzers, shadow) { pool, shadow in
                 if let list = arguments["batch"] {
-                    try await Batch.run(list, slots: analyzers.slots) { line in
+                    try await Batch.run(list, count: analyzers.count) { line in
                         await Self.answer(line, pool: pool, shadow, arguments: arguments)
                     }
                     return
@@ -90,7 +90,7 @@ extension Command {
         try await configuration.withAnalyzers(analyzers) { pool in
             guard let shadow else { return try await body(pool, nil) }
             guard let models = shadow.models else { return try await body(pool, .limits(shadow.changes)) }
-            let others = models.configuration(analyzers, of: configuration, slots: analyzers.slots)
+            let others = models.configuration(analyzers, of: configuration, count: analyzers.count)
             let calibration = try models.calibration(of: configuration)
             try await configuration.withAnalyzers(others) { other in
                 try await body(pool, .models(other, calibration, shadow.changes))

@@ -19,7 +19,7 @@ extension Command {
         var isAbandoned: Bool
     }
 
-    /// Gives up partners' keys that nobody can unwrap any more, so that the key store can be used for new jobs.
+    /// Abandons partners' keys that nobody can unwrap any longer, so that the key store can be used for new jobs.
     static func abandon(_ configuration: Configuration, _ arguments: Arguments) async throws {
         let lost = arguments["lost"]
         guard let name = lost ?? arguments["partner"], lost == nil || arguments["partner"] == nil else {

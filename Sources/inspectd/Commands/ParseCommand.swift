@@ -27,7 +27,7 @@ extension Command {
             guard arguments.operands.isEmpty else {
                 throw UsageError("'parse' takes no lines with --batch")
             }
-            try await Batch.run(list, slots: 1) { line in
+            try await Batch.run(list, count: 1) { line in
                 guard let text = try? JSONDecoder().decode(Text.self, from: line) else {
                     return ResultEnvelope.json(ParsedText())
                 }

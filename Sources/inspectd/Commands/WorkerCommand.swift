@@ -107,7 +107,7 @@ private struct WorkerService {
         self.log = configuration.log
         self.roles = roles
         self.drains = arguments.has("drain")
-        self.analyzers = try configuration.analyzerConfiguration(arguments)
+        self.analyzers = try configuration.analyzerConfiguration(arguments, countOption: "slots")
         self.objectStore = try configuration.objectStoreAddress()
         self.stageDeadlineSeconds = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
         self.fetchDeadlineSeconds = try arguments.integer("fetch-deadline", in: 1...240) ?? 60
@@ -127,7 +127,7 @@ private struct WorkerService {
         let host = ProcessInfo.processInfo.hostName
         let listenURL = arguments["listen-url"] ?? configuration.databaseURL
         var queue = JobWorkerConfiguration(
-            databaseURL: configuration.databaseURL, host: host, version: Version.current, slots: self.analyzers.slots)
+            databaseURL: configuration.databaseURL, host: host, version: Version.current, slots: self.analyzers.count)
         queue.listenURL = listenURL
         queue.region = arguments["region"] ?? configuration.region
         queue.maintains = roles.contains(.maintain)
@@ -252,7 +252,7 @@ private struct WorkerService {
     private func withShadow(_ body: (ShadowAnalysis?) async throws -> Void) async throws {
         guard let shadow, let models = shadow.models else { return try await body(nil) }
         let log = self.log
-        let analyzers = models.configuration(self.analyzers, of: self.configuration, slots: 1)
+        let analyzers = models.configuration(self.analyzers, of: self.configuration, count: 1)
         try await self.configuration.withAnalyzers(
             analyzers, onEvent: { Events.log($0, to: log) }
         ) { pool in

@@ -41,14 +41,14 @@ enum ObjectStoreExamination {
             return [
                 Command.Finding(
                     check: Self.check, outcome: .fail,
-                    detail: "the bucket keeps former versions: what is deleted stays",
+                    detail: "the bucket keeps former versions, so deleted objects stay",
                     fix: "suspend versioning of the bucket, and expire its noncurrent versions")
             ]
         } catch {
             return [
                 Command.Finding(
                     check: Self.check, outcome: .inconclusive,
-                    detail: "\(place) works; whether it keeps former versions cannot be asked: \(Self.text(error))",
+                    detail: "\(place) works; whether it keeps former versions is unknown: \(Self.text(error))",
                     fix: "allow GetBucketVersioning, or see for yourself that versioning is off")
             ]
         }

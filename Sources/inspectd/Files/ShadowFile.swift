@@ -24,10 +24,10 @@ struct ShadowFile: Sendable {
 
         /// The same analyzers with these programs and models.
         func configuration(
-            _ own: AnalyzerConfiguration, of configuration: Configuration, slots: Int
+            _ own: AnalyzerConfiguration, of configuration: Configuration, count: Int
         ) -> AnalyzerConfiguration {
             var analyzers = own
-            analyzers.slots = slots
+            analyzers.count = count
             analyzers.executable = self.analyzer ?? configuration.analyzer
             analyzers.arguments =
                 [AnalyzerCommand.name, self.models ?? configuration.models] + self.faces(of: configuration).words

@@ -8,7 +8,7 @@ enum Batch {
     /// Reads `path` (`-` is standard input) and prints one answer for every line that is not blank, as soon as it and all
     /// earlier ones are known: the writer may wait for an answer before it sends the next line.
     static func run(
-        _ path: String, slots: Int, answer: @escaping @Sendable (Data) async -> Data
+        _ path: String, count analyzers: Int, answer: @escaping @Sendable (Data) async -> Data
     ) async throws {
         let printer = OrderedPrinter()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -16,7 +16,7 @@ enum Batch {
             for try await line in try Self.lines(path) {
                 let index = count
                 // One more than the analyzers, so that none is idle while a file is read.
-                if index > slots { try await group.next() }
+                if index > analyzers { try await group.next() }
                 group.addTask { printer.print(await answer(line), at: index) }
                 count += 1
             }

@@ -23,7 +23,7 @@ extension Command {
         let endsAtOnce = arguments["batch"] == nil
         try await configuration.withAnalyzers(analyzers, stops: !endsAtOnce) { pool in
             if let list = arguments["batch"] {
-                return try await Batch.run(list, slots: analyzers.slots) { line in
+                return try await Batch.run(list, count: analyzers.count) { line in
                     guard let request = try? JSONDecoder().decode(BatchRequest.self, from: line) else {
                         return ResultEnvelope.json(
                             UsabilityAnswer(

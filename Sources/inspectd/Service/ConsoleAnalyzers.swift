@@ -4,7 +4,7 @@ import InspectCore
 import Inspection
 import Synchronization
 
-/// The analyzers beside a console that make previews of images: the console looks into none.
+/// A console's analyzers, which make previews of images: the console itself opens none.
 final class ConsoleAnalyzers: Sendable {
     private let pool: AnalyzerPool
     private let room: Int
@@ -13,13 +13,13 @@ final class ConsoleAnalyzers: Sendable {
     /// Time for an image, once there is a process.
     private static let deadline = Duration.seconds(10)
 
-    /// - Parameter slots: Processes at once; 16 times as many requests may be under way or wait.
-    init(_ configuration: Configuration, slots: Int, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
-        var analyzers = AnalyzerConfiguration(slots: slots)
+    /// - Parameter count: Analyzers at once; 16 times as many requests may be under way or wait.
+    init(_ configuration: Configuration, count: Int, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
+        var analyzers = AnalyzerConfiguration(count: count)
         analyzers.executable = configuration.analyzer
         analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
         self.pool = AnalyzerPool(configuration: analyzers, onEvent: onEvent)
-        self.room = slots * 16
+        self.room = count * 16
     }
 
     /// - Parameter load: Fetches the images, once there is room for them.

@@ -136,11 +136,11 @@ enum Events {
         case .processStarted(let time):
             log.debug("analyzer started", ["milliseconds": .double(time.milliseconds)])
         case .processAwaited(let time): log.debug("analyzer awaited", ["milliseconds": .double(time.milliseconds)])
-        case .processEnded(let slot, let end, let reason, let error, let expected):
+        case .processEnded(let driver, let end, let reason, let error, let expected):
             var fields: [String: Log.Value] = [
                 "reason": .string(reason), "cause": .string(end?.cause ?? "unknown"),
             ]
-            fields["slot"] = slot.map { .integer(Int64($0)) }
+            fields["driver"] = driver.map { .integer(Int64($0)) }
             fields["code"] = error.map { .string($0.rawValue) }
             if expected { log.debug("analyzer ended", fields) } else { log.warning("analyzer lost", fields) }
         }

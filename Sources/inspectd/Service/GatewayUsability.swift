@@ -5,7 +5,7 @@ import InspectCore
 import Inspection
 import Synchronization
 
-/// The analyzers beside a gateway that judge images at once.
+/// A gateway's analyzers, which judge images at once.
 struct GatewayUsability {
     private let pool: AnalyzerPool
     let desk: UsabilityDesk
@@ -13,15 +13,15 @@ struct GatewayUsability {
     /// Time for one request, once it has a process.
     private static let deadline = Duration.seconds(10)
 
-    /// - Parameter slots: Processes at once; four times as many requests may be under way or wait.
-    init(_ configuration: Configuration, slots: Int, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
-        var analyzers = AnalyzerConfiguration(slots: slots)
+    /// - Parameter count: Analyzers at once; four times as many requests may be under way or wait.
+    init(_ configuration: Configuration, count: Int, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
+        var analyzers = AnalyzerConfiguration(count: count)
         analyzers.executable = configuration.analyzer
         analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability, configuration.models]
         let pool = AnalyzerPool(configuration: analyzers, onEvent: onEvent)
         self.pool = pool
         self.desk = UsabilityDesk(
-            room: slots * 4,
+            room: count * 4,
             judge: { images in
                 try await UsabilityAnswer.judge(images, pool: pool, deadline: Self.deadline).verdict
             },

@@ -14,7 +14,7 @@ struct ProcessMetrics: Sendable {
         self.slots = registry.gauge("inspectd_slots", "Jobs that this worker runs at once.")
         self.busy = registry.gauge("inspectd_slots_busy", "Jobs that this worker runs now.")
         self.permits = registry.gauge(
-            "inspectd_fetch_permits", "Jobs that may wait for other servers at once in this worker, beside its slots.")
+            "inspectd_fetch_permits", "Jobs that may wait for other servers at once in this worker, outside its slots.")
         self.outside = registry.gauge("inspectd_fetch_permits_busy", "Jobs that wait for other servers now.")
         self.heartbeatAge = registry.gauge(
             "inspectd_heartbeat_age_seconds", "Time since this worker's last successful heartbeat.")

@@ -44,7 +44,7 @@ struct WorkerMetrics: Sendable {
         self.claimed = counter("jobs_claimed", "Jobs that this worker claimed.")
         self.started = counter("job_attempts_started", "Attempts that this worker started.")
         self.finished = counter(
-            "jobs_finished", "Jobs that this worker finished, with a result or dead-lettered.", "outcome",
+            "jobs_finished", "Jobs that this worker finished: completed with a result, or dead-lettered.", "outcome",
             ["completed", "dead_lettered"])
         self.testsFinished = counter(
             "test_jobs_finished",

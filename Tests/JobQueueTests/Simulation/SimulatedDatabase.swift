@@ -68,7 +68,7 @@ final class SimulatedDatabase: Sendable {
     }
 
     /// Takes back a connection without an open transaction.
-    func giveBack(_ connection: PostgresConnection) { self.idle.withLock { $0.append(connection) } }
+    func release(_ connection: PostgresConnection) { self.idle.withLock { $0.append(connection) } }
 
     /// Back to an empty queue, with the clock and all numbers where they always begin.
     func reset() async throws { _ = try await self.control.query("SELECT fake.reset()") }

@@ -77,7 +77,7 @@ struct SimulatedSession {
         // The server would take a moment to notice a closed socket, and nobody else may find its locks until then. The
         // connection itself goes on to another actor: one that has its plans is ten times faster than a new one.
         if self.isOpen { try? await connection.execute("ROLLBACK") }
-        world.giveBack(connection)
+        world.release(connection)
         self.connection = nil
         self.isOpen = false
     }

@@ -18,10 +18,10 @@ struct AnalyzerJob: Sendable {
     let table: PartTable
 }
 
-/// One slot: the place of a job's analyzer process, and the thread that talks to it.
+/// Drives one analyzer process at a time, on its own thread, for one job at a time.
 ///
 /// `@unchecked Sendable`: all mutable state is used on `queue` only.
-final class AnalyzerSlot: @unchecked Sendable {
+final class AnalyzerDriver: @unchecked Sendable {
     let index: Int
     private let configuration: AnalyzerConfiguration
     private let supervisor: WarmParentSupervisor
@@ -33,7 +33,7 @@ final class AnalyzerSlot: @unchecked Sendable {
     /// The process that has the current job's parts, and no other job's.
     private(set) var child: ChildConnection?
     private var sequence: UInt32 = 0
-    /// The slot's job.
+    /// The job in hand.
     private var current: UInt64?
 
     /// How long an analyzer may take to end after its job.
@@ -50,11 +50,11 @@ final class AnalyzerSlot: @unchecked Sendable {
         self.supervisor = supervisor
         self.reserve = reserve
         self.onEvent = onEvent
-        self.queue = DispatchQueue(label: "inspectd.analyzer.slot.\(index)")
+        self.queue = DispatchQueue(label: "inspectd.analyzer.driver.\(index)")
     }
 
-    /// Runs `body` on the slot's thread.
-    func run<Value: Sendable>(_ body: @escaping @Sendable (AnalyzerSlot) throws -> Value) async throws -> Value {
+    /// Runs `body` on the driver's thread.
+    func run<Value: Sendable>(_ body: @escaping @Sendable (AnalyzerDriver) throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             self.queue.async { continuation.resume(with: Result { try body(self) }) }
         }
@@ -70,7 +70,7 @@ final class AnalyzerSlot: @unchecked Sendable {
         }
     }
 
-    // MARK: On the slot's thread
+    // MARK: On the driver's thread
 
     func begin(_ job: AnalyzerJob) { self.current = job.number }
 
@@ -135,7 +135,7 @@ final class AnalyzerSlot: @unchecked Sendable {
             child.killParent()
             end = nil
         }
-        self.onEvent(.processEnded(slot: self.index, end: end, reason: "job done", error: nil, expected: true))
+        self.onEvent(.processEnded(driver: self.index, end: end, reason: "job done", error: nil, expected: true))
     }
 
     private func nextSequence() -> UInt32 {
@@ -165,7 +165,7 @@ final class AnalyzerSlot: @unchecked Sendable {
         let reason = cancelled ? "stage \(stage): cancelled" : loss.detail
         self.onEvent(
             .processEnded(
-                slot: self.index, end: end, reason: reason, error: cancelled ? nil : loss.code, expected: false))
+                driver: self.index, end: end, reason: reason, error: cancelled ? nil : loss.code, expected: false))
         if !cancelled, end?.isCrash == true { self.supervisor.noteCrash(of: child.parent) }
         return loss
     }

@@ -18,7 +18,7 @@ SELECT insp.set_quota('bank', max_waiting => 100000);
 SELECT insp.limit_partner('club', max_running => 100);
 SELECT insp.set_authorization('shop', 'other', 'https://login.example.com/token', 'me', 'secret');
 SELECT insp.callback_use_authorization(e.id, 'other') FROM insp.endpoint e WHERE e.url LIKE 'https://shop%';
-SELECT insp.token_store(e.id, t.lease, 'token', 3600, 60) FROM insp.endpoint e, insp.token_take(e.id) t WHERE e.url LIKE 'https://shop%';
+SELECT insp.token_store(e.id, t.permit, 'token', 3600, 60) FROM insp.endpoint e, insp.token_take(e.id) t WHERE e.url LIKE 'https://shop%';
 SELECT insp.set_partner_key('bank', '{"kty": "EC", "crv": "P-256", "x": "weNJy2HscCSM6AEDTDg04biOvhFhyyWvOHQfeF_PxMQ",
     "y": "e8lnCO-AlStT-NJVX-crhB7QRYhiix03illJOVAOyck"}');
 SELECT insp.face_import('bank', 'face', repeat('0', 1024), 'engine', repeat('0', 64), user_reference => 'user-1');

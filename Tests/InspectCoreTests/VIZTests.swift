@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func `A day that no calendar has contradicts, and so does a name of which the MRZ lacks the first letter`() {
-        for birth in ["45/05/2014", "33.12.1974", "05/45/2014", "14/13/1974"] {
+        for birth in ["45/05/2014", "33.12.1974", "05/45/2014", "14/13/1974", "32/05/2014"] {
             #expect(self.outcomes(self.page(birth: birth))[.dateOfBirth] == .contradicts, "\(birth)")
         }
         #expect(self.outcomes(self.page(birth: "45/05/20"))[.dateOfBirth] == .notFound)
@@ -109,13 +109,19 @@ import Testing
     }
 
     @Test(arguments: [
-        "12/07/1400", "05/04/2523", "32/02/2056", "31/02/2056", "00/00/1965", "00.05.1965", "31.12.9999", "45/05/2500",
+        "12/07/1400", "05/04/2523", "31/02/2056", "00/00/1965", "00.05.1965", "31.12.9999", "45/05/2500",
     ])
     func `A day of another calendar, an unknown one and no limit contradict nothing`(birth: String) {
         #expect(self.outcomes(self.page(birth: birth))[.dateOfBirth] == .notFound)
     }
 
     @Test func `A day of no calendar and a first letter are suspicions, and another number is none`() {
+    @Test func `A day 32 is Nepal's alone`() {
+        let nepal = [Self.mrz[0].replacing("UTO", with: "NPL"), Self.mrz[1].replacing("UTO", with: "NPL")]
+        #expect(self.outcomes(self.page(birth: "32/02/2056"), mrz: nepal)[.dateOfBirth] == .notFound)
+        #expect(self.outcomes(self.page(birth: "33/02/2056"), mrz: nepal)[.dateOfBirth] == .contradicts)
+    }
+
         func suspicions(_ lines: [VIZLine]) -> [VIZField] {
             self.findings(lines).filter(\.isSuspicion).map(\.field)
         }

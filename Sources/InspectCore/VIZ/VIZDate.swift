@@ -108,6 +108,16 @@ enum VIZDate {
             if numbers.count == 3, numbers.allSatisfy(\.isNumber) {
                 found.formUnion(self.days(numbers.map(\.text), order))
             }
+            // 2005 0501, 200505-01: one of the hyphens was overlooked.
+            if numbers.count > 1, numbers.prefix(2).allSatisfy(\.isNumber) {
+                let (first, rest) = (numbers[start].text, numbers[start + 1].text)
+                if [[4, 4], [6, 2]].contains([first.count, rest.count]), first.hasPrefix("19") || first.hasPrefix("20")
+                {
+                    let digits = Array(first + rest)
+                    found.formUnion(
+                        self.days([String(digits[..<4]), String(digits[4..<6]), String(digits[6...])], order))
+                }
+            }
             // 30 MAR/MAR 1972, 3 LIP/JUL 2006, 12 AUG 1974, AUG 12 1974
             guard tokens[start].isNumber else { continue }
             let after = tokens[(start + 1)...].prefix { !$0.isNumber }

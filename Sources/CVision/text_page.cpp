@@ -187,7 +187,7 @@ private:
             if (is_other(x, top, bottom, line, lines)) break;
             const int inked = count(x, top, bottom);
             if (inked > 0) {
-                own += inked, ++run, empty = 0;
+                own += inked, ++run;
                 for (int y = top; y < bottom; ++y)
                     if (faint.at<uint8_t>(y, x) != 0) high = std::min(high, y), low = std::max(low, y);
                 around += count(x, top - room, top - 1) + count(x, bottom + 1, bottom + room);
@@ -196,9 +196,13 @@ private:
                 continue;
             }
             if (run > 0) {
-                // A field's number before its value is smaller.
-                if (2 * around > own || own < height || low - high < 0.6 * height) break;
-                end = x;
+                if (2 * around > own) break;
+                // A field's number before its value is smaller; a full stop, a hyphen or the edge of the line's own letter ends
+                // nothing.
+                const bool is_point = run <= height / 2 && low - high < 0.35 * height;
+                const bool is_edge = run <= 2 && std::abs(x - start) == run;
+                if (own >= height && low - high >= 0.6 * height) end = x, empty = 0;
+                else if (!is_point && !is_edge) break;
                 run = own = around = 0, high = bottom, low = top;
             }
             if (++empty > blank) break;

@@ -140,6 +140,23 @@ import Testing
         #expect(VIZAlphabet.isReadable("POL") && VIZAlphabet.isReadable("AZE") && VIZAlphabet.isReadable(nil))
     }
 
+    @Test(arguments: [
+        ("TUR", "ÍSTANBUL", "İSTANBUL"), ("AZE", "ÌMİŞLİ", "İMİŞLİ"), ("TUR", "İznîk", "İznik"),
+        ("POL", "WIŠNIEWSKA", "WIŚNIEWSKA"), ("ROU", "Bucureşti", "București"),
+        ("LVA", "JÄNIS", "JĀNIS"), ("D", "JŌRG", "JÖRG"), ("ESP", "ÎÑIGO", "ÍÑIGO"), ("FIN", "PĂIVI", "PÄIVI"),
+        ("HUN", "ÍRISZ", "ÍRISZ"), ("FRA", "NOÎLLE", "NOÎLLE"), ("POL", "ŁÓDŹ", "ŁÓDŹ"),
+        ("UTO", "ÍSTANBUL", "ÍSTANBUL"),
+    ])
+    func `A letter that a state's languages lack is the one of theirs that looks like it`(
+        state: String, read: String, printed: String
+    ) {
+        let line = self.line((read, 0.3, 0.1, 0.017))
+        let corrected = VIZAlphabet.corrected(line, state: state)
+        #expect(corrected.text == printed)
+        #expect(corrected.confidences == line.confidences)
+        #expect(VIZAlphabet.corrected(line, state: nil) == line)
+    }
+
     @Test func `A title tells type and country`() {
         func facts(_ texts: String...) -> VIZFacts {
             VIZFacts(

@@ -27,6 +27,7 @@ enum VIZStage {
         let page = try TextPage(
             image, corners: corners, ignoring: [side.mrz?.quad].compactMap { $0 } + side.barcodes.map(\.quad),
             portraits: self.portraits(side))
+        let spelt = { (line: VIZLine) in expected?.corrected(line) ?? line }
         var read: [Int: VIZLine] = [:]
         // The lines that the second network read.
         var second: Set<Int> = []
@@ -34,7 +35,7 @@ enum VIZStage {
             page.lines.map { VIZPlan.Line(place: $0.place, height: $0.height, marks: $0.marks) }, expected: expected)
         while let index = plan.next() {
             if plan.isBesideNames { second.insert(index) }
-            let line = try reader.read(page, line: index, by: plan.isBesideNames ? .second : .first)
+            let line = spelt(try reader.read(page, line: index, by: plan.isBesideNames ? .second : .first))
             plan.add(line, at: index)
             read[index] = line
         }
@@ -56,7 +57,7 @@ enum VIZStage {
                 guard let line = finding.line, line < indices.count, facts.lines[line].isConfirmed == nil else {
                     continue
                 }
-                let again = try reader.read(page, line: indices[line], again: true)
+                let again = spelt(try reader.read(page, line: indices[line], again: true))
                 facts.lines[line].isConfirmed = facts.lines[line].saysTheSame(
                     as: again, confidence: Limits.confirmedVIZText, inFirstWord: finding.isFirstWord)
             }
@@ -68,7 +69,7 @@ enum VIZStage {
             let other: TextReader.Networks = second.contains(indices[line]) ? .first : .second
             var others: [VIZLine] = []
             for isWider in [false, true] where facts.lines[line].isConfirmed != true {
-                let again = try reader.read(page, line: indices[line], again: isWider, by: other)
+                let again = spelt(try reader.read(page, line: indices[line], again: isWider, by: other))
                 facts.lines[line].isConfirmed = again.shows(doubt.value, confidence: doubt.limit)
                 others.append(doubt.hasKnownWords ? again.spelt : again)
             }

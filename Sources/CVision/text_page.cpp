@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 #include <opencv2/imgproc.hpp>
+#include <utility>
 
 #include "document.hpp"
 #include "image.hpp"
@@ -162,7 +163,9 @@ void join(std::vector<cv_text_line> &lines, const cv::Mat &strokes) {
 /// stand within a blank of it, on its row alone.
 class Ends {
 public:
-    Ends(const cv::Mat &ink, double threshold) : faint(ink > 0.6 * threshold) {}
+    /// - `portraits`: where letters were erased as parts of portraits, or an empty matrix.
+    Ends(const cv::Mat &ink, double threshold, cv::Mat portraits)
+        : faint(ink > 0.6 * threshold), portraits(std::move(portraits)) {}
 
     void extend(std::vector<cv_text_line> &lines) const {
         for (cv_text_line &line : lines) {
@@ -174,7 +177,7 @@ public:
     }
 
 private:
-    cv::Mat faint;
+    cv::Mat faint, portraits;
 
     /// How far the letters beside `line` reach to the right (`way` 1) or left (-1).
     double reach(const cv_text_line &line, const std::vector<cv_text_line> &lines, int way) const {
@@ -182,12 +185,14 @@ private:
         const int bottom = std::min(cvRound(line.y + line.height), faint.rows), room = std::max(2, height / 3);
         const int start = way > 0 ? cvRound(line.x + line.width) : cvRound(line.x) - 1;
         const int blank = height, most = 8 * height;
+        const bool is_cut = way < 0 && is_beside_portrait(start - blank, start, (top + bottom) / 2);
         int end = start, run = 0, empty = 0, own = 0, around = 0, high = bottom, low = top;
         for (int x = start; x >= 0 && x < faint.cols && std::abs(x - start) < most; x += way) {
             if (is_other(x, top, bottom, line, lines)) break;
             const int inked = count(x, top, bottom);
             if (inked > 0) {
-                own += inked, ++run, empty = 0;
+                own += inked, ++run;
+                if (!is_cut) empty = 0;
                 for (int y = top; y < bottom; ++y)
                     if (faint.at<uint8_t>(y, x) != 0) high = std::min(high, y), low = std::max(low, y);
                 around += count(x, top - room, top - 1) + count(x, bottom + 1, bottom + room);
@@ -196,14 +201,25 @@ private:
                 continue;
             }
             if (run > 0) {
-                // A field's number before its value is smaller.
-                if (2 * around > own || own < height || low - high < 0.6 * height) break;
-                end = x;
+                if (2 * around > own) break;
+                // A field's number before its value is smaller. Where a portrait cut the line, a full stop, a hyphen or the edge
+                // of its own letter ends nothing.
+                const bool is_point = is_cut && empty <= height / 2 && run <= height / 2 && low - high < 0.35 * height;
+                const bool is_edge = is_cut && run <= 2 && std::abs(x - start) == run;
+                if (own >= height && low - high >= 0.6 * height) end = x, empty = 0;
+                else if (is_point) empty = std::max(empty, blank - height / 2);
+                else if (!is_edge) break;
                 run = own = around = 0, high = bottom, low = top;
             }
             if (++empty > blank) break;
         }
         return std::abs(end - start);
+    }
+
+    bool is_beside_portrait(int from, int to, int y) const {
+        if (portraits.empty() || y < 0 || y >= portraits.rows) return false;
+        from = std::max(from, 0), to = std::min(to, portraits.cols - 1);
+        return from <= to && cv::countNonZero(portraits(cv::Rect(from, y, to - from + 1, 1))) > 0;
     }
 
     int count(int x, int from, int to) const {
@@ -258,22 +274,25 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
             const cv::Vec3d p = m * cv::Vec3d(x, y, 1);
             return cv_point{p[0] / p[2], p[1] / p[2]};
         };
-        cv::Mat with_portraits = ink;
+        cv::Mat with_portraits = ink, portraits;
         for (int32_t i = 0; i < ignored_count; ++i) {
             // A portrait's surroundings may hold the first letters of the values beside it.
-            if (i == ignored_count - portrait_count) with_portraits = ink.clone();
+            const bool is_portrait = i >= ignored_count - portrait_count;
+            if (i == ignored_count - portrait_count)
+                with_portraits = ink.clone(), portraits = cv::Mat::zeros(ink.size(), CV_8UC1);
             std::vector<cv::Point> polygon;
             for (int k = 0; k < 4; ++k) {
                 const cv_point p = map(flat, ignored[4 * i + k].x, ignored[4 * i + k].y);
                 polygon.emplace_back(cvRound(std::clamp(p.x, -1e6, 1e6)), cvRound(std::clamp(p.y, -1e6, 1e6)));
             }
             cv::fillConvexPoly(ink, polygon, cv::Scalar(0));
+            if (is_portrait) cv::fillConvexPoly(portraits, polygon, cv::Scalar(255));
         }
         const double threshold = ink_threshold(ink);
         const cv::Mat strokes = ink > threshold;
         made->lines = chain(find_marks(strokes));
         join(made->lines, strokes);
-        Ends(with_portraits, threshold).extend(made->lines);
+        Ends(with_portraits, threshold, portraits).extend(made->lines);
         join(made->lines, strokes);
         // From top to bottom.
         std::sort(made->lines.begin(), made->lines.end(),

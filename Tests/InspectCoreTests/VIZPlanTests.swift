@@ -52,6 +52,17 @@ import Testing
         #expect(!texts.contains { $0.hasPrefix("Small print") })
     }
 
+    @Test func `A signature that can be read hides nothing above it, and names above the day of birth are none`() {
+        let place = "ZENITH, PROVINCE OF UTOPIA BY THE SEA", title = "THE MOST SERENE REPUBLIC OF UTOPIA"
+        // Neither is as long as a value that the MRZ has.
+        var page = self.page.filter { !["ERIKSSON", "ANNA MARIA", "ZENITH"].contains($0.text) }
+        page += [(place, 0.5, 0.38, 0.017), (title, 0.3, 0.05, 0.017)]
+        let signed = self.read(page + [("ANNA MARIA ERIKSSON", 0.6, 0.55, 0.018)], expected: Self.expected)
+        #expect(signed.contains("ANNA MARIA ERIKSSON") && signed.contains(place))
+        let listed = self.read(page + [("ERIKSSON, ANNA MARIA", 0.3, 0.17, 0.017)], expected: Self.expected)
+        #expect(listed.contains(place) && !listed.contains(title))
+    }
+
     @Test func `Without machine-readable data all lines are read, as far as the time goes`() {
         #expect(self.read(self.page, expected: nil).count == self.page.count)
         let long: [Print] = (0..<60).map { ("SIXTEEN LETTERS.", 0.1, 0.01 * Double($0), 0.008) }
@@ -127,6 +138,23 @@ import Testing
     @Test func `Words of states with other letters are left out`() {
         #expect(!VIZAlphabet.isReadable("UKR"))
         #expect(VIZAlphabet.isReadable("POL") && VIZAlphabet.isReadable("AZE") && VIZAlphabet.isReadable(nil))
+    }
+
+    @Test(arguments: [
+        ("TUR", "ÍSTANBUL", "İSTANBUL"), ("AZE", "ÌMİŞLİ", "İMİŞLİ"), ("TUR", "İznîk", "İznik"),
+        ("POL", "WIŠNIEWSKA", "WIŚNIEWSKA"), ("ROU", "Bucureşti", "București"),
+        ("LVA", "JÄNIS", "JĀNIS"), ("D", "JŌRG", "JÖRG"), ("ESP", "ÎÑIGO", "ÍÑIGO"), ("FIN", "PĂIVI", "PÄIVI"),
+        ("HUN", "ÍRISZ", "ÍRISZ"), ("FRA", "NOÎLLE", "NOÎLLE"), ("POL", "ŁÓDŹ", "ŁÓDŹ"),
+        ("UTO", "ÍSTANBUL", "ÍSTANBUL"),
+    ])
+    func `A letter that a state's languages lack is the one of theirs that looks like it`(
+        state: String, read: String, printed: String
+    ) {
+        let line = self.line((read, 0.3, 0.1, 0.017))
+        let corrected = VIZAlphabet.corrected(line, state: state)
+        #expect(corrected.text == printed)
+        #expect(corrected.confidences == line.confidences)
+        #expect(VIZAlphabet.corrected(line, state: nil) == line)
     }
 
     @Test func `A title tells type and country`() {

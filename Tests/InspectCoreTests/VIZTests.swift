@@ -75,7 +75,7 @@ import Testing
     @Test(arguments: [
         ("12 AUG 1974", 1974, 8, 12), ("30 MAR/MAR 1972", 1972, 3, 30), ("3 LIP/JUL 2006", 2006, 7, 3),
         ("21.08.2011", 2011, 8, 21), ("08/12/1974", 1974, 8, 12), ("1974-08-12", 1974, 8, 12),
-        ("12 08 74", 1974, 8, 12),
+        ("12 08 74", 1974, 8, 12), ("1974 0812", 1974, 8, 12), ("197408-12", 1974, 8, 12),
         ("12AOÛT/AUG 74", 1974, 8, 12), ("Geburtsdatum 12.08.1974 Berlin", 1974, 8, 12), ("12081974", 1974, 8, 12),
     ])
     func `Dates are read as documents print them`(text: String, year: Int, month: Int, day: Int) {
@@ -85,6 +85,7 @@ import Testing
     @Test func `Text without a date gives no date`() {
         #expect(VIZDate.readings("ZE184226B").isEmpty)
         #expect(VIZDate.readings("31 FEB 2001").isEmpty)
+        #expect(VIZDate.readings("4974 0812").isEmpty && VIZDate.readings("2005 1301").isEmpty)
         #expect(VIZDate.readings("100 MARKET STREET").isEmpty)
     }
 
@@ -99,7 +100,7 @@ import Testing
     }
 
     @Test func `A day that no calendar has contradicts, and so does a name of which the MRZ lacks the first letter`() {
-        for birth in ["45/05/2014", "33.12.1974", "05/45/2014", "14/13/1974"] {
+        for birth in ["45/05/2014", "33.12.1974", "05/45/2014", "14/13/1974", "32/05/2014"] {
             #expect(self.outcomes(self.page(birth: birth))[.dateOfBirth] == .contradicts, "\(birth)")
         }
         #expect(self.outcomes(self.page(birth: "45/05/20"))[.dateOfBirth] == .notFound)
@@ -109,10 +110,16 @@ import Testing
     }
 
     @Test(arguments: [
-        "12/07/1400", "05/04/2523", "32/02/2056", "31/02/2056", "00/00/1965", "00.05.1965", "31.12.9999", "45/05/2500",
+        "12/07/1400", "05/04/2523", "31/02/2056", "00/00/1965", "00.05.1965", "31.12.9999", "45/05/2500",
     ])
     func `A day of another calendar, an unknown one and no limit contradict nothing`(birth: String) {
         #expect(self.outcomes(self.page(birth: birth))[.dateOfBirth] == .notFound)
+    }
+
+    @Test func `A day 32 is Nepal's alone`() {
+        let nepal = [Self.mrz[0].replacing("UTO", with: "NPL"), Self.mrz[1].replacing("UTO", with: "NPL")]
+        #expect(self.outcomes(self.page(birth: "32/02/2056"), mrz: nepal)[.dateOfBirth] == .notFound)
+        #expect(self.outcomes(self.page(birth: "33/02/2056"), mrz: nepal)[.dateOfBirth] == .contradicts)
     }
 
     @Test func `A day of no calendar and a first letter are suspicions, and another number is none`() {

@@ -99,6 +99,27 @@ struct TextReaderTests {
         #expect(both.place.x > place.x + 0.8 * letter)
     }
 
+    @Test(arguments: [("5119 Quito", 1.7), ("MAI /MAI 2, 1920", 1.7)])
+    func `Neither punctuation nor a letter's faint edge ends a line behind a portrait`(
+        text: String, covered: Double
+    ) throws {
+        let line = self.page.lines[try #require(self.truth.first { $0.text == text }.flatMap(self.found))]
+        let side = self.page.side
+        let (left, right) = (line.place.x - 2 * line.height, line.place.x + covered * line.height)
+        let (top, bottom) = (line.place.y - 0.02, line.place.y + line.place.height + 0.02)
+        let portrait = Quad(
+            topLeft: Point(x: left * side, y: top * side), topRight: Point(x: right * side, y: top * side),
+            bottomRight: Point(x: right * side, y: bottom * side), bottomLeft: Point(x: left * side, y: bottom * side))
+        let (width, height) = (Double(self.image.facts.width), Double(self.image.facts.height))
+        let frame = Quad(
+            topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
+            bottomLeft: Point(x: 0, y: height))
+        let page = try TextPage(self.image, corners: frame, portraits: [portrait])
+        let beside = try #require(
+            page.lines.first { abs($0.place.y - line.place.y) < 0.5 * line.place.height && $0.marks > 2 })
+        #expect(abs(beside.place.x - line.place.x) < 0.4 * line.height)
+    }
+
     @Test func `A letter and its diacritic are one character with one confidence`() throws {
         var marked = 0
         for index in self.page.lines.indices {

@@ -55,9 +55,11 @@ enum VIZDate {
 
     /// Whether `text` is a day's numbers and nothing else, and no calendar has that day, whichever of day and month stands first.
     ///
-    /// Zeros are unknown parts, and years far off are other eras or no limit. Nepal's months have up to 32 days, and a month of
-    /// another calendar may have more days than the Gregorian one.
-    static func isOfNoCalendar(_ text: String) -> Bool {
+    /// Zeros are unknown parts, and years far off are other eras or no limit. Nepal's months have up to 32 days, which no other
+    /// state's have, and a month of another calendar may have more days than the Gregorian one.
+    ///
+    /// - Parameter state: The issuing state by the MRZ.
+    static func isOfNoCalendar(_ text: String, state: String? = nil) -> Bool {
         let parts = text.split(separator: text.first { "./-".contains($0) } ?? "/", omittingEmptySubsequences: false)
         guard parts.map(\.count) == [2, 2, 4],
             parts.allSatisfy({ $0.allSatisfy { $0.isASCII && $0.isNumber } })
@@ -65,7 +67,7 @@ enum VIZDate {
         let numbers = parts.compactMap { Int($0) }
         guard numbers.count == 3, (1900...2099).contains(numbers[2]) else { return false }
         let (less, more) = (min(numbers[0], numbers[1]), max(numbers[0], numbers[1]))
-        return less > 0 && (less > 12 || more > 32)
+        return less > 0 && (less > 12 || more > (state == "NPL" ? 32 : 31))
     }
 
     /// The characters of the first day in `text` that is written in numbers alone: one or two digits, a full stop, slash or
@@ -105,6 +107,16 @@ enum VIZDate {
             let numbers = tokens[start...].prefix(3)
             if numbers.count == 3, numbers.allSatisfy(\.isNumber) {
                 found.formUnion(self.days(numbers.map(\.text), order))
+            }
+            // 2005 0501, 200505-01: one of the hyphens was overlooked.
+            if numbers.count > 1, numbers.prefix(2).allSatisfy(\.isNumber) {
+                let (first, rest) = (numbers[start].text, numbers[start + 1].text)
+                if [[4, 4], [6, 2]].contains([first.count, rest.count]), first.hasPrefix("19") || first.hasPrefix("20")
+                {
+                    let digits = Array(first + rest)
+                    found.formUnion(
+                        self.days([String(digits[..<4]), String(digits[4..<6]), String(digits[6...])], order))
+                }
             }
             // 30 MAR/MAR 1972, 3 LIP/JUL 2006, 12 AUG 1974, AUG 12 1974
             guard tokens[start].isNumber else { continue }

@@ -124,6 +124,9 @@ package struct VIZExpectation: Sendable, Hashable {
         return nil
     }
 
+    /// `line` in the letters that the issuing state prints.
+    package func corrected(_ line: VIZLine) -> VIZLine { VIZAlphabet.corrected(line, state: self.state) }
+
     /// The values that none of `lines` shows.
     package func missing(in lines: some Collection<String>) -> [Value] {
         self.values.filter { value in !lines.contains { value.isShown(in: $0) } }

@@ -39,6 +39,10 @@ package struct VIZPlan {
     private var heights: [Double] = []
     /// Lines that no expectation explains.
     private var unexplained: [Int] = []
+    /// Lines of a passport that show every name: the signature, unless the day of birth stands below.
+    private var signatures: [Int] = []
+    /// The top of a line that shows the day of birth.
+    private var birth: Double?
     /// Above it stands nothing that the MRZ lacks.
     private var top = -Double.infinity
 
@@ -79,19 +83,33 @@ package struct VIZPlan {
         // Letters that touch are one mark.
         self.spent[self.step, default: 0] += max(0, line.text.count - self.lines[index].marks)
         guard let expected else { return }
-        if expected.values.contains(where: { $0.isShown(in: line.text) }) {
-            self.heights.append(self.lines[index].height)
-            self.missing.removeAll { $0.isShown(in: line.text) }
+        let shown = expected.values.filter { $0.isShown(in: line.text) }
+        if !shown.isEmpty {
             let names = expected.values.filter { $0.field == .lastName || $0.field == .firstName }
-            if expected.isBooklet, names.contains(where: { $0.isShown(in: line.text) }) {
-                // A signature stands below the names.
-                let own = self.lines[index].place.y
-                self.top = self.top.isFinite ? min(self.top, own) : own
+            if expected.isBooklet, names.count > 1, names.allSatisfy(shown.contains) {
+                self.signatures.append(index)
+            } else {
+                self.accept(shown, at: index)
+            }
+            if shown.contains(where: { $0.field == .dateOfBirth }) { self.birth = self.lines[index].place.y }
+            if let birth {
+                for index in self.signatures where self.lines[index].place.y < birth { self.accept(names, at: index) }
+                self.signatures.removeAll { self.lines[$0].place.y < birth }
             }
         } else if line.confidence >= Limits.agreeingVIZText, !VIZLabel.isLabel(line.text),
             line.text.count(where: { $0.isLetter || $0.isNumber }) >= 3
         {
             self.unexplained.append(index)
+        }
+    }
+
+    private mutating func accept(_ shown: [VIZExpectation.Value], at index: Int) {
+        self.heights.append(self.lines[index].height)
+        self.missing.removeAll { shown.contains($0) }
+        if self.expected?.isBooklet == true, shown.contains(where: { $0.field == .lastName || $0.field == .firstName })
+        {
+            // A signature stands below the names.
+            self.top = self.top.isFinite ? min(self.top, self.lines[index].place.y) : self.lines[index].place.y
         }
     }
 

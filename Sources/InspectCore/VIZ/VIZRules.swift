@@ -44,7 +44,7 @@ package struct VIZRules: Sendable {
             if let line { return Finding(field: value.field, outcome: .agrees, line: line) }
             let proven =
                 isLegible ? Self.contradiction(value, fields, expected) ?? Self.nearMiss(value, facts) : nil
-            let other = proven ?? (isLegible ? Self.noDay(value, facts, fields.layout) : nil)
+            let other = proven ?? (isLegible ? Self.noDay(value, facts, fields.layout, state: expected.state) : nil)
             if let other, trustsUnconfirmed || facts.lines[other].isConfirmed == true {
                 return Finding(
                     field: value.field, outcome: .contradicts, line: other, isSuspicion: proven == nil)
@@ -114,12 +114,16 @@ package struct VIZRules: Sendable {
     }
 
     /// A labelled date in numbers that no calendar has, `45/05/2014`: it is another than the MRZ's, whichever was meant.
-    private static func noDay(_ value: VIZExpectation.Value, _ facts: VIZFacts, _ layout: VIZLayout) -> Int? {
+    private static func noDay(
+        _ value: VIZExpectation.Value, _ facts: VIZFacts, _ layout: VIZLayout, state: String?
+    ) -> Int? {
         guard value.date != nil else { return nil }
         for label in layout.labels where label.field == value.field && label.inline == nil {
             guard let index = layout.value(of: label) else { continue }
             let line = facts.lines[index]
-            if line.confidence >= Limits.sureVIZText, VIZDate.isOfNoCalendar(line.text) { return index }
+            if line.confidence >= Limits.sureVIZText, VIZDate.isOfNoCalendar(line.text, state: state) {
+                return index
+            }
         }
         return nil
     }

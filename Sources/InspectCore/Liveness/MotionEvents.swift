@@ -50,8 +50,11 @@ struct MotionTrack {
             let drop = Statistics.median(still.map(\.noseDrop)),
             let distance = Statistics.median(still.map(\.eyeDistance)), distance > 0
         else { return nil }
+        // A faint line between the lips is found whole in some frames, in part in others, which is no smile.
+        let longest = still.map(\.mouthWidth).max() ?? width
+        let whole = longest < Limits.smileWidening * width ? width : longest
         self.rest = Rest(
-            mouthOpening: opening, mouthWidth: width, yaw: yaw, noseDrop: drop, eyeDistance: distance)
+            mouthOpening: opening, mouthWidth: whole, yaw: yaw, noseDrop: drop, eyeDistance: distance)
     }
 
     /// All motions in the order of their starts.

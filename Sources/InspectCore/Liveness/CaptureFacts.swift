@@ -78,6 +78,9 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
             guard eyes.count == 4 else { return Point(x: self.box.x, y: self.box.y) }
             return Point(x: eyes.map(\.x).reduce(0, +) / 4, y: eyes.map(\.y).reduce(0, +) / 4)
         }
+
+        /// Base of the nose in pixels of the frame.
+        var noseBase: Point { self.landmarks.count == 5 ? self.landmarks[4] : self.eyeCentre }
     }
 
     /// A frame with an embedding, to check that the person stays the same.

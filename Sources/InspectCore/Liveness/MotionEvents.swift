@@ -50,8 +50,11 @@ struct MotionTrack {
             let drop = Statistics.median(still.map(\.noseDrop)),
             let distance = Statistics.median(still.map(\.eyeDistance)), distance > 0
         else { return nil }
+        // A faint line between the lips is found whole in some frames, in part in others, which is no smile.
+        let longest = still.map(\.mouthWidth).max() ?? width
+        let whole = longest < Limits.smileWidening * width ? width : longest
         self.rest = Rest(
-            mouthOpening: opening, mouthWidth: width, yaw: yaw, noseDrop: drop, eyeDistance: distance)
+            mouthOpening: opening, mouthWidth: whole, yaw: yaw, noseDrop: drop, eyeDistance: distance)
     }
 
     /// All motions in the order of their starts.
@@ -74,15 +77,15 @@ struct MotionTrack {
 
     private var blinks: [MotionEvent] {
         BlinkDetector.blinks(times: self.times, openings: self.faces.map { $0?.eyeOpening }).compactMap { blink in
-            // Lids follow the head: what dips while it moves is no blink. Closed eyes shift the points, which looks like a move
-            // upwards or a turn and is over with the blink: it is the frames before and after that must look ahead.
+            // Lids follow the head: what dips while it moves is no blink. Closed eyes shift their points, so that the nose tells of
+            // moves, and that looks like a turn, which is over with the blink: the frames before and after must look ahead.
             let seen = zip(self.times, self.faces).compactMap { timeMs, face in face.map { (timeMs: timeMs, face: $0) }
             }
             let during = seen.filter { $0.timeMs >= blink.startMs && $0.timeMs <= blink.endMs }.map(\.face)
             let around = [
                 seen.last { $0.timeMs < blink.startMs }?.face, seen.first { $0.timeMs > blink.endMs }?.face,
             ].compactMap { $0 }
-            let heights = during.map { ($0.eyeCentre.y - (during.first?.eyeCentre.y ?? 0)) / self.rest.eyeDistance }
+            let heights = during.map { ($0.noseBase.y - (during.first?.noseBase.y ?? 0)) / self.rest.eyeDistance }
             let isStill =
                 heights.allSatisfy { $0 < Limits.nodSink && $0 > -2 * Limits.nodSink }
                 && around.allSatisfy { abs(self.turn($0)) < Limits.stepTurn }
@@ -182,10 +185,11 @@ struct MotionTrack {
         }
     }
 
-    /// Down and back: the nose drops, and the eyes go down with the head. A plane shows neither without growing or turning.
+    /// Down and back: the nose drops, and goes down with the eyes as the head does. A plane shows neither without growing or
+    /// turning, and lids that close shift the eyes' points alone.
     private var nods: [MotionEvent] {
         var events: [MotionEvent] = []
-        var start: (timeMs: Double, eyes: Double)?
+        var start: (timeMs: Double, eyes: Double, nose: Double)?
         var most = (drop: 0.0, sunk: 0.0)
         var isStraight = true
         for ((timeMs, face), drop) in zip(zip(self.times, self.faces), self.drops) {
@@ -198,13 +202,14 @@ struct MotionTrack {
                         MotionEvent(
                             step: .nod, startMs: from.timeMs, endMs: timeMs, extent: most.drop / Limits.nodDrop))
                 }
-                start = (timeMs, face.eyeCentre.y)
+                start = (timeMs, face.eyeCentre.y, face.noseBase.y)
                 (most, isStraight) = ((0, 0), true)
                 continue
             }
             guard let from = start else { continue }
             most.drop = max(most.drop, drop)
-            most.sunk = max(most.sunk, (face.eyeCentre.y - from.eyes) / self.rest.eyeDistance)
+            let sunk = min(face.eyeCentre.y - from.eyes, face.noseBase.y - from.nose)
+            most.sunk = max(most.sunk, sunk / self.rest.eyeDistance)
             // A plane that is turned brings the eyes together, which looks like a longer nose.
             if abs(self.turn(face)) >= Limits.stepTurn || face.eyeDistance < Limits.nodShrinking * self.rest.eyeDistance
             {

@@ -279,26 +279,24 @@ struct QueryResult: ~Copyable {
             names.append(String(cString: PQfname(self.result, column)))
             types.append(PQftype(self.result, column))
         }
-        var bytes: [UInt8] = []
-        // Growing step by step would copy half a megabyte several times, each time to new pages.
-        bytes.reserveCapacity(
-            (0..<count).reduce(0) { sum, row in
-                (0..<columns).reduce(sum) { $0 + Int(PQgetlength(self.result, row, $1)) }
-            })
         var values: [Range<Int>?] = []
         values.reserveCapacity(Int(columns) * Int(count))
-        for row in 0..<count {
-            for column in 0..<columns {
-                guard PQgetisnull(self.result, row, column) == 0 else {
-                    values.append(nil)
-                    continue
+        let result = self.result
+        // Growing step by step would copy half a megabyte several times, each time to new pages. libpq's own size is enough, and
+        // what is not written takes no memory.
+        let bytes = [UInt8](unsafeUninitializedCapacity: PQresultMemorySize(result)) { bytes, end in
+            for row in 0..<count {
+                for column in 0..<columns {
+                    let length = Int(PQgetlength(result, row, column))
+                    guard length > 0 || PQgetisnull(result, row, column) == 0 else {
+                        values.append(nil)
+                        continue
+                    }
+                    precondition(length <= bytes.count - end, "libpq's result is larger than it says")
+                    if length > 0 { memcpy(bytes.baseAddress! + end, PQgetvalue(result, row, column), length) }
+                    values.append(end..<end + length)
+                    end += length
                 }
-                let length = Int(PQgetlength(self.result, row, column))
-                let start = bytes.count
-                if length > 0, let value = PQgetvalue(self.result, row, column) {
-                    bytes.append(contentsOf: UnsafeRawBufferPointer(start: value, count: length))
-                }
-                values.append(start..<bytes.count)
             }
         }
         let set = ResultSet(names: names, types: types, bytes: bytes, values: values)

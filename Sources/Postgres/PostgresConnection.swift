@@ -274,7 +274,7 @@ package actor PostgresConnection {
             var rows: [PostgresRow] = []
             while let result = try handle.nextResult(deadline) {
                 switch result.status {
-                case .rows: rows += result.rows()
+                case .rows: if rows.isEmpty { rows = result.rows() } else { rows += result.rows() }
                 case .done:
                     if case .preparation(let sql) = expectation { self.prepared.insert(sql) }
                 case .error: failure = failure ?? result.error

@@ -37,7 +37,7 @@ package struct PostgresRow: Sendable {
 
     /// A `real` or `double precision`, or a whole number.
     package func double(_ column: some PostgresColumn) throws(PostgresError) -> Double {
-        try self.required(self.optionalDouble(column), column)
+        try self.double(self.place(column))
     }
 
     /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`; the other readers likewise.
@@ -57,10 +57,7 @@ package struct PostgresRow: Sendable {
 
     /// A `timestamptz`.
     package func date(_ column: some PostgresColumn) throws(PostgresError) -> Date {
-        guard let value = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
-        guard [1184, 1114].contains(self.type(column)) else { throw self.mismatch(column, "not a timestamp") }
-        // Microseconds since 2000-01-01 UTC.
-        return Date(timeIntervalSince1970: 946_684_800 + Double(Self.integer(value)) / 1_000_000)
+        try self.date(self.place(column))
     }
 
     /// `nil`: NULL.
@@ -77,13 +74,8 @@ package struct PostgresRow: Sendable {
 
     /// Of a floating-point type or an integer; `nil`: NULL.
     package func optionalDouble(_ column: some PostgresColumn) throws(PostgresError) -> Double? {
-        guard let value = try self.bytes(column) else { return nil }
-        switch self.type(column) {
-        case 700: return Double(Float(bitPattern: UInt32(truncatingIfNeeded: Self.integer(value))))
-        case 701: return Double(bitPattern: UInt64(bitPattern: Self.integer(value)))
-        case 20, 21, 23: return Double(Self.integer(value))
-        default: throw self.mismatch(column, "not a number")
-        }
+        let column = try self.place(column)
+        return try self.isNull(column) ? nil : self.double(column)
     }
 
     /// Of a text type or `uuid`; `nil`: NULL.
@@ -93,8 +85,7 @@ package struct PostgresRow: Sendable {
 
     /// The value's bytes, of `bytea` or text; `nil`: NULL.
     package func optionalData(_ column: some PostgresColumn) throws(PostgresError) -> Data? {
-        guard let value = try self.bytes(column) else { return nil }
-        return Data(self.payload(value, column))
+        try self.optionalData(self.place(column))
     }
 
     /// An array of whole numbers; NULL elements are an error.
@@ -195,6 +186,38 @@ extension PostgresRow {
         }
     }
 
+    /// A `real` or `double precision`, or a whole number.
+    package func double(_ column: Int) throws(PostgresError) -> Double {
+        guard let value = try self.bytes(at: column) else { throw self.mismatch(column, "NULL") }
+        switch self.set.types[column] {
+        case 700: return Double(Float(bitPattern: UInt32(truncatingIfNeeded: Self.integer(value))))
+        case 701: return Double(bitPattern: UInt64(bitPattern: Self.integer(value)))
+        case 20, 21, 23: return Double(Self.integer(value))
+        default: throw self.mismatch(column, "not a number")
+        }
+    }
+
+    /// A `timestamptz`.
+    package func date(_ column: Int) throws(PostgresError) -> Date {
+        guard let value = try self.bytes(at: column) else { throw self.mismatch(column, "NULL") }
+        let type = self.set.types[column]
+        guard type == 1184 || type == 1114 else { throw self.mismatch(column, "not a timestamp") }
+        // Microseconds since 2000-01-01 UTC.
+        return Date(timeIntervalSince1970: 946_684_800 + Double(Self.integer(value)) / 1_000_000)
+    }
+
+    /// The value's bytes, of `bytea` or text; `nil`: NULL.
+    package func optionalData(_ column: Int) throws(PostgresError) -> Data? {
+        try self.optionalBytes(column).map { Data($0) }
+    }
+
+    /// The value's bytes, of `bytea` or text, where they are; `nil`: NULL.
+    package func optionalBytes(_ column: Int) throws(PostgresError) -> ArraySlice<UInt8>? {
+        guard let value = try self.bytes(at: column) else { return nil }
+        // `jsonb` has a version byte in front.
+        return self.set.types[column] == 3802 ? value.dropFirst() : value
+    }
+
     private func place(_ column: some PostgresColumn) throws(PostgresError) -> Int {
         guard let position = column.position(in: self.set.names) else { throw Self.unknown(column) }
         return position
@@ -227,11 +250,6 @@ extension PostgresRow {
         column.position(in: self.set.names).map { self.set.types[$0] } ?? 0
     }
 
-    /// The text or bytes of a value: `jsonb` has a version byte in front.
-    private func payload(_ value: ArraySlice<UInt8>, _ column: some PostgresColumn) -> ArraySlice<UInt8> {
-        self.type(column) == 3802 ? value.dropFirst() : value
-    }
-
     /// Names the column also where it is read by position, for most readers by name find the position first.
     private func mismatch(_ column: some PostgresColumn, _ what: String) -> PostgresError {
         let known = column.position(in: self.set.names).map { self.set.names[$0] }
@@ -249,17 +267,20 @@ extension PostgresRow {
         String(unsafeUninitializedCapacity: 36) { text in
             var place = 0
             for (index, byte) in bytes.prefix(16).enumerated() {
-                if [4, 6, 8, 10].contains(index) {
+                if index == 4 || index == 6 || index == 8 || index == 10 {
                     text[place] = UInt8(ascii: "-")
                     place += 1
                 }
-                for digit in [byte >> 4, byte & 15] {
-                    text[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
-                    place += 1
-                }
+                text[place] = Self.hexadecimal(byte >> 4)
+                text[place + 1] = Self.hexadecimal(byte & 15)
+                place += 2
             }
             return place
         }
+    }
+
+    private static func hexadecimal(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
     }
 
     /// A big-endian integer of up to eight bytes, sign-extended.

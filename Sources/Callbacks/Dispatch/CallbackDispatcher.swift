@@ -174,10 +174,11 @@ package final class CallbackDispatcher: Sendable {
     private func begin(_ entries: [WaitingCallback]) {
         var transfers: [CurlTransfer] = []
         var attempts: [(ClaimedCallback.Key, CallbackAttempt)] = []
+        let end: @Sendable (CallbackSettlement) -> Void = { settlement in
+            self.wake(self.machine.withLock { $0.ended(settlement) })
+        }
         for entry in entries {
-            let attempt = self.sender.start(entry, transfers: &transfers) { settlement in
-                self.wake(self.machine.withLock { $0.ended(settlement) })
-            }
+            let attempt = self.sender.start(entry, transfers: &transfers, onEnd: end)
             attempts.append((entry.callback.key, attempt))
         }
         self.machine.withLock { $0.began(attempts) }

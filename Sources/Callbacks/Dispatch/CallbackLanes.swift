@@ -104,9 +104,11 @@ struct CallbackLanes<Entry> {
 
     /// Records whether an endpoint may start another callback.
     private mutating func list(_ endpoint: Int64, at index: Dictionary<Int64, Lane>.Index) {
-        if self.lanes.values[index].isOver {
+        // Copied once, rather than for each question.
+        let lane = self.lanes.values[index]
+        if lane.isOver {
             self.lanes.remove(at: index)
-        } else if self.lanes.values[index].isReady, !self.lanes.values[index].isListed {
+        } else if lane.isReady, !lane.isListed {
             self.lanes.values[index].isListed = true
             self.ready.append(endpoint)
         }

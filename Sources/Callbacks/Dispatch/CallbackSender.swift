@@ -4,7 +4,7 @@ internal import HTTPClient
 internal import InspectCore
 
 /// Makes one attempt: authorizes, signs, sends and decides the outcome.
-struct CallbackSender: Sendable {
+final class CallbackSender: Sendable {
     let client: HTTPClient
     let policy = CallbackRetryPolicy()
     /// Milliseconds for one attempt, from name resolution to the last byte. Well below the lease.
@@ -12,7 +12,14 @@ struct CallbackSender: Sendable {
     /// Value of `User-Agent`.
     let agent: String
     /// The source of access tokens; without one, endpoints that require them get no callbacks.
-    var authorizer: Authorizer?
+    let authorizer: Authorizer?
+
+    init(client: HTTPClient, timeoutMilliseconds: Int, agent: String, authorizer: Authorizer? = nil) {
+        self.client = client
+        self.timeoutMilliseconds = timeoutMilliseconds
+        self.agent = agent
+        self.authorizer = authorizer
+    }
 
     /// Starts an attempt.
     ///

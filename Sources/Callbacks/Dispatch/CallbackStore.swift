@@ -3,8 +3,8 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-/// The record of one attempt.
-struct CallbackSettlement: Sendable {
+/// The record of one attempt. An object, because it goes through several lists.
+final class CallbackSettlement: Sendable {
     let callback: ClaimedCallback
     let outcome: CallbackRetryPolicy.Outcome
     /// `nil` if nothing was sent.
@@ -21,6 +21,24 @@ struct CallbackSettlement: Sendable {
     let sent: ContinuousClock.Instant?
     /// When the claim's commit was known.
     let claimed: ContinuousClock.Instant
+
+    init(
+        callback: ClaimedCallback, outcome: CallbackRetryPolicy.Outcome, started: Date?, milliseconds: Int,
+        status: Int?, code: ErrorCode?, error: String?, trace: TraceContext?, deadline: ContinuousClock.Instant,
+        sent: ContinuousClock.Instant?, claimed: ContinuousClock.Instant
+    ) {
+        self.callback = callback
+        self.outcome = outcome
+        self.started = started
+        self.milliseconds = milliseconds
+        self.status = status
+        self.code = code
+        self.error = error
+        self.trace = trace
+        self.deadline = deadline
+        self.sent = sent
+        self.claimed = claimed
+    }
 
     /// Whether the endpoint's next callbacks wait until this is recorded.
     var holdsOthers: Bool { self.outcome != .delivered && self.outcome.isAttempt }
@@ -245,7 +263,7 @@ struct CallbackStore: Sendable {
     private func settle(_ settlements: [CallbackSettlement], _ batch: inout SettledBatch) async {
         do {
             batch.record.add(try await self.settle(settlements))
-            batch.settled += settlements
+            batch.settled = batch.settled.isEmpty ? settlements : batch.settled + settlements
         } catch let error as PostgresError where error.isHeldRow {
             // It is unknown which of them it was.
             await self.settleApart(settlements, &batch)

@@ -81,14 +81,15 @@ final class ClaimedCallback: Sendable {
         self.attempts = Int(try row.int(column.attempts))
         self.released = Int(try row.int(column.released))
         self.waitedMilliseconds = try row.double(column.waited)
-        self.job = try row.optionalString(column.job)
+        let job = try row.optionalString(column.job)
+        self.job = job
         self.trace = try row.optionalString(column.trace).flatMap { TraceContext(traceparent: $0) }
         self.isElsewhere = try row.bool(column.elsewhere)
         let stored = try row.optionalData(column.body)
         let body =
             if let stored { [UInt8](stored) } else {
                 try sealed.flatMap { sealed throws(PostgresError) in
-                    try CallbackBody(row, column, sealed, isTest: endpoint.isTest)?.bytes
+                    try CallbackBody(row, column, sealed, job: job, isTest: endpoint.isTest)?.bytes
                 }
             }
         self.body = body
@@ -146,26 +147,32 @@ struct CallbackBody {
     /// - Parameters:
     ///   - row: One of `insp.callback_claim`, of a job's event.
     ///   - opened: What is sealed of it.
+    ///   - job: The job's id, which the row has as well.
     ///   - isTest: Whether it is a test's; that never changes.
     /// - Returns: `nil` if the row has a form that this program does not know.
     init?(
-        _ row: PostgresRow, _ column: ClaimedCallback.Columns, _ opened: OpenedCallback, isTest: Bool
+        _ row: PostgresRow, _ column: ClaimedCallback.Columns, _ opened: OpenedCallback, job: String?, isTest: Bool
     ) throws(PostgresError) {
         guard try row.int(column.form) == Self.form else { return nil }
         let event = try row.string(column.event)
-        let job = try row.string(column.job)
+        guard let job else { throw PostgresError(.decoding, "a job's event has no job") }
         let time = try Self.time(try row.date(column.time))
-        let key = try row.optionalString(column.definitionKey) ?? ""
-        let user = try row.optionalString(column.userReference)
+        // Texts of any length stay bytes: as strings, they would be checked and copied once more.
+        let key = try row.optionalBytes(column.definitionKey) ?? []
+        var user = try row.optionalBytes(column.userReference)
+        if let own = opened.userReference { user = ArraySlice(own.utf8) }
         var (type, execution, status) = (event, "ACQUIRED", "64")
-        var (decision, result): (String?, String?)
+        var (decision, result): (ArraySlice<UInt8>?, ArraySlice<UInt8>?)
         switch event {
         case "job.finished":
             execution = try row.bool(column.isExpired) ? "SESSION_EXPIRED" : "PROCESSED"
             status = "128"
-            decision = try row.optionalString(column.decision) ?? "null"
-            let plain = opened.withholdsResult ? nil : try row.optionalString(column.result)
-            result = opened.result ?? plain
+            decision = try row.optionalBytes(column.decision) ?? ArraySlice("null".utf8)
+            if let own = opened.result {
+                result = ArraySlice(own.utf8)
+            } else if !opened.withholdsResult {
+                result = try row.optionalBytes(column.result)
+            }
         case "job.review_needed": break
         default:
             // job.status.N
@@ -173,21 +180,42 @@ struct CallbackBody {
             type = String(event[..<dot])
             status = String(event[dot...].dropFirst())
         }
-        // Written out rather than encoded: these bytes are signed, so the order of the keys is fixed. Joined as bytes: to
-        // interpolate them would copy the long ones several times.
-        var parts = [#"{"type":""#, type, #"","timestamp":""#, time, #"","callbackSentAt":""#, time, #"","#]
-        if isTest { parts.append(#""test":true,"#) }
-        if let user = opened.userReference ?? user { parts += [#""userReference":"#, user, ","] }
-        parts += [
-            #""workflowExecution":{"id":""#, job, #"","definitionKey":""#, key, #"","status":""#, execution,
-            #""},"data":{"id":""#, job, #"","status":"#, status,
-        ]
-        if let decision { parts += [#","decision":"#, decision] }
-        if let result { parts += [#","result":"#, result] }
-        parts.append("}}")
+        // Written out rather than encoded: these bytes are signed, so the order of the keys is fixed.
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(parts.reduce(0) { $0 + $1.utf8.count })
-        for part in parts { bytes += part.utf8 }
+        let lengths = key.count + (user?.count ?? 0) + (decision?.count ?? 0) + (result?.count ?? 0)
+        // All else takes less than 400.
+        bytes.reserveCapacity(lengths + 400)
+        bytes += #"{"type":""#.utf8
+        bytes += type.utf8
+        bytes += #"","timestamp":""#.utf8
+        bytes += time.utf8
+        bytes += #"","callbackSentAt":""#.utf8
+        bytes += time.utf8
+        bytes += (isTest ? #"","test":true,"# : #"","#).utf8
+        if let user {
+            bytes += #""userReference":"#.utf8
+            bytes += user
+            bytes += ",".utf8
+        }
+        bytes += #""workflowExecution":{"id":""#.utf8
+        bytes += job.utf8
+        bytes += #"","definitionKey":""#.utf8
+        bytes += key
+        bytes += #"","status":""#.utf8
+        bytes += execution.utf8
+        bytes += #""},"data":{"id":""#.utf8
+        bytes += job.utf8
+        bytes += #"","status":"#.utf8
+        bytes += status.utf8
+        if let decision {
+            bytes += #","decision":"#.utf8
+            bytes += decision
+        }
+        if let result {
+            bytes += #","result":"#.utf8
+            bytes += result
+        }
+        bytes += "}}".utf8
         self.bytes = bytes
     }
 

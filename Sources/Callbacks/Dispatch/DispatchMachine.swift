@@ -310,7 +310,7 @@ struct DispatchMachine {
             self.underWay.removeValue(forKey: settlement.callback.key)
             if settlement.callback.attempts > 0 { self.retries -= 1 }
         }
-        self.pending += self.finished
+        if self.pending.isEmpty { self.pending = self.finished } else { self.pending += self.finished }
         self.finished = []
         let isDone = self.isClaimOver && self.underWay.isEmpty && self.unsettled == 0
         // Some time after the grace period, the remaining claims are left to lapse.
@@ -343,7 +343,7 @@ struct DispatchMachine {
             // hardly delays the others.
             self.nextHeldTry = now + max(.seconds(1), (now - order.begun) * 20)
         }
-        var over = batch.settled + batch.refused.map(\.settlement)
+        var over = batch.settled.filter(\.holdsOthers) + batch.refused.map(\.settlement)
         if let retryAfter {
             self.settleRetry = now + retryAfter
             effects.isUnavailable = self.database.failed(.settle)

@@ -18,8 +18,8 @@ cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, 
 cv::Matx33d from_rectified(const cv_point corners[4], cv::Size size);
 
 /// 95th percentile of max−min over the channels of a flat document, with the tint of its paper (its own or the lamp's) removed:
-/// in a grey copy under any lamp only noise remains.
-double balanced_chroma(const cv::Mat &bgr);
+/// in a grey copy under any lamp only noise remains. `smooth` is averaged from twice its size.
+double balanced_chroma(const cv::Mat &smooth);
 
 /// How much the tip of a document's corner looks like the table behind it, 0 (not at all) to 1 (the same); the worst of four
 /// corners; -1 where table and document look too alike. `view` shows the document with `margin` pixels around it.

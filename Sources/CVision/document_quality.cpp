@@ -131,10 +131,8 @@ cv::Mat darkest_channel(const cv::Mat &bgr) {
     return cv::min(cv::min(channels[0], channels[1]), channels[2]);
 }
 
-/// max - min over the channels, blurred slightly first: the chroma noise of a grey image is no colour.
-cv::Mat spread_of(const cv::Mat &bgr) {
-    cv::Mat smooth;
-    cv::blur(bgr, smooth, {3, 3});
+/// max - min over the channels of an image that was blurred slightly: the chroma noise of a grey image is no colour.
+cv::Mat spread_of(const cv::Mat &smooth) {
     std::vector<cv::Mat> channels;
     cv::split(smooth, channels);
     const cv::Mat high = cv::max(cv::max(channels[0], channels[1]), channels[2]);
@@ -267,14 +265,18 @@ struct View {
     ///   - source: The image at `source_scale`; `corners` refer to the full-size image.
     ///   - native: Width and height of the document in the image.
     ///   - scale: Pixels of the view over those of the image.
+    ///   - is_whole: Whether the image is the document, without margin: resizing it costs a fifth of a warp.
     View(const cv::Mat &source, double source_scale, const std::array<cv_point, 4> &corners, cv::Size2d native,
-         double scale, int margin)
+         double scale, int margin, bool is_whole)
         : margin(margin) {
         std::array<cv_point, 4> there;
         for (size_t i = 0; i < 4; ++i) there[i] = {corners[i].x * source_scale, corners[i].y * source_scale};
         const cv::Size size(std::max(least_view, cvRound(native.width * scale)),
                             std::max(least_view, cvRound(native.height * scale)));
-        all = rectify(source, there.data(), size, margin);
+        if (!is_whole) all = rectify(source, there.data(), size, margin);
+        else if (scale == source_scale && size.width <= source.cols && size.height <= source.rows)
+            all = source(cv::Rect(cv::Point(), size));
+        else cv::resize(source, all, size, 0, 0, cv::INTER_LINEAR);
     }
 
     /// Without the border, where the outline is uncertain.
@@ -307,7 +309,8 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         const double view_scale = std::min(source_scale, widest_view / longer);
         cv::Mat gray_source = image->gray;
         if (source_scale < 1) cv::cvtColor(source, gray_source, cv::COLOR_BGR2GRAY);
-        const View edges(gray_source, source_scale, corners, native, view_scale, 0);
+        const bool is_whole = outline == nullptr;
+        const View edges(gray_source, source_scale, corners, native, view_scale, 0, is_whole);
         const double to_reference = reference_width / std::max<double>(longer * view_scale, least_view);
         quality->edge_width = edge_width(edges.core()) * to_reference;
 
@@ -326,11 +329,13 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         if (colour_scale < source_scale / 2) colour_source = shrunk(source, {source.cols / 2, source.rows / 2});
         const double colour_source_scale = static_cast<double>(colour_source.cols) / full.width;
         const View colours(colour_source, colour_source_scale, corners, native, colour_scale,
-                           outline != nullptr ? static_cast<int>(colour_scale * longer / 16) : 0);
+                           is_whole ? 0 : static_cast<int>(colour_scale * longer / 16), is_whole);
         cv::Mat reference = colours.core();
         if (to_reference > 1) cv::resize(reference, reference, reference_gray.size());
-        quality->balanced_chroma = balanced_chroma(reference);
-        quality->chroma = percentile(spread_of(reference), {}, 0.95);
+        cv::Mat half;
+        cv::resize(reference, half, {}, 0.5, 0.5, cv::INTER_AREA);
+        quality->balanced_chroma = balanced_chroma(half);
+        quality->chroma = percentile(spread_of(half), {}, 0.95);
         const cv::Mat low = darkest_channel(reference), strokes = find_strokes(low);
         quality->print_share = static_cast<double>(cv::countNonZero(strokes)) / static_cast<double>(strokes.total());
         quality->glare_share = glare_share(low, strokes);
@@ -354,8 +359,11 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
                 polygon.emplace_back(cvRound(corner.x * small_scale), cvRound(corner.y * small_scale));
             cv::fillConvexPoly(outside, polygon, cv::Scalar(0));
             cv::erode(outside, outside, cv::getStructuringElement(cv::MORPH_RECT, {11, 11}));
-            if (cv::countNonZero(outside) > 0.03 * static_cast<double>(outside.total()))
-                quality->background_chroma = percentile(spread_of(small), outside, 0.95);
+            if (cv::countNonZero(outside) > 0.03 * static_cast<double>(outside.total())) {
+                cv::Mat smooth;
+                cv::blur(small, smooth, {3, 3});
+                quality->background_chroma = percentile(spread_of(smooth), outside, 0.95);
+            }
             const double around_scale = std::min(1.0, 500.0 / std::max(colours.all.cols, colours.all.rows));
             const cv::Mat around = averaged(colours.all, around_scale);
             const int around_margin = static_cast<int>(colours.margin * around_scale);

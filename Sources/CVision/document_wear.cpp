@@ -29,9 +29,8 @@ int percentile(const std::array<int, 256> &histogram, double share) {
 
 }  // namespace
 
-double balanced_chroma(const cv::Mat &bgr) {
-    cv::Mat smooth, gray;
-    cv::resize(bgr, smooth, {}, 0.5, 0.5, cv::INTER_AREA);
+double balanced_chroma(const cv::Mat &smooth) {
+    cv::Mat gray;
     cv::cvtColor(smooth, gray, cv::COLOR_BGR2GRAY);
     const cv::Mat light = gray >= cv::mean(gray)[0];
     std::vector<cv::Mat> channels;

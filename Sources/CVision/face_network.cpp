@@ -17,14 +17,19 @@ void lay_out(const float *row, int side, int offset, int stride, float *line, in
         std::fill_n(line, count, 0.0f);
         return;
     }
+    if (stride == 1) {
+        // At most a pixel at each end is outside: short loops, since lines are too short for calls.
+        const int first = std::min(count, std::max(0, -offset)), last = std::clamp(side - offset, first, count);
+        int i = 0;
+        for (; i < first; ++i) line[i] = 0;
+        for (; i < last; ++i) line[i] = row[offset + i];
+        for (; i < count; ++i) line[i] = 0;
+        return;
+    }
     const int first = std::min(count, offset < 0 ? (-offset + stride - 1) / stride : 0);
     const int last = std::clamp((side - offset + stride - 1) / stride, first, count);
     std::fill_n(line, first, 0.0f);
-    if (stride == 1) {
-        std::copy_n(row + offset + first, last - first, line + first);
-    } else {
-        for (int i = first; i < last; ++i) line[i] = row[offset + i * stride];
-    }
+    for (int i = first; i < last; ++i) line[i] = row[offset + i * stride];
     std::fill_n(line + last, count - last, 0.0f);
 }
 
@@ -72,12 +77,15 @@ Planes ResidualNetwork::convolve(const Planes &input, const Convolution &layer, 
         for (int row = 0; row < depth; ++row) {
             const int channel = row / (layer.kernel * layer.kernel), in_y = row / layer.kernel % layer.kernel;
             const int offset = row % layer.kernel - layer.padding;
-            for (int i = start; i < start + count; ++i, line += side) {
-                const int y = i % side * layer.stride + in_y - layer.padding;
-                const int plane = channel * samples + i / side;
+            // Counted, not divided: most lines are shorter than two divisions take.
+            int sample = start / side, out_y = start % side;
+            for (int i = 0; i < count; ++i, line += side) {
+                const int y = out_y * layer.stride + in_y - layer.padding;
+                const int plane = channel * samples + sample;
                 const float *from =
                     y < 0 || y >= input.side ? nullptr : input.values.data() + (plane * input.side + y) * input.side;
                 lay_out(from, input.side, offset, layer.stride, line, side);
+                if (++out_y == side) out_y = 0, ++sample;
             }
         }
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, layer.outputs, across, depth, 1, layer.filters.data(),

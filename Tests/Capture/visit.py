@@ -124,6 +124,7 @@ class Visit(Installation):
 
     def consents(self, page, *words):
         """What a person agrees to: purposes in the page's language, those that it does not know as they are, and when photos are sent."""
+        page.wait_for_selector('[data-choice="agree"]')
         for said in words:
             self.expect(said in page.inner_text("#capture"), f"the consent does not say: {said}")
 

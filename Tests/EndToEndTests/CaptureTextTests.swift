@@ -20,7 +20,7 @@ import Testing
             }
         }
         let digest = Array(SHA256.digest(Array(lines.joined(separator: "\n").utf8))).hexadecimal
-        #expect(Self.versions[version] == digest, "raise the text's version: \(version) names another text, not \(digest)")
+        #expect(Self.versions[version] == digest, "\(version) names another text: raise the version for \(digest)")
         #expect(try await gateway.stop() == 0)
     }
 
@@ -45,7 +45,8 @@ import Testing
         let repeated = try await gateway.call("POST", path + "/open", opening, bearer: "")
         for answer in [sent, end, repeated] {
             #expect(
-                answer.headers["Set-Cookie"] == "capture=\(secret); Secure; HttpOnly; SameSite=Lax", "\(answer.headers)")
+                answer.headers["Set-Cookie"] == "capture=\(secret); Secure; HttpOnly; SameSite=Lax", "\(answer.headers)"
+            )
         }
         let stranger = try await gateway.send("GET", path + "/state", nil, bearer: "")
         #expect(stranger.code == "LINK_TAKEN" && stranger.headers["Set-Cookie"] == nil, "\(stranger.headers)")

@@ -136,8 +136,8 @@ package final class OpenIDProvider: Sendable {
         let rule = "does not have 1 to 100 visible characters without a space"
         return Failure(
             reason: "the claim \(self.settings.nameClaim) \(rule); --oidc-name takes another claim",
-            told: "Your name at the provider, the claim \(self.settings.nameClaim), \(rule), so the record could not name "
-                + "you. Ask the people who operate this console to use another claim.")
+            told: "Your name at the provider, the claim \(self.settings.nameClaim), \(rule), so the record could not "
+                + "name you. Ask the people who operate this console to use another claim.")
     }
 
     private func discovered() async throws(Failure) -> Known {

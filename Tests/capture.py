@@ -55,7 +55,8 @@ class Capture(Visit):
         page = self.open(context, link)
         page.wait_for_selector("h1")
         self.picture(page, "consent")
-        self.expect("Once you agree, you have 30 minutes" in page.inner_text("#capture"), "the page does not say how long a person has")
+        self.consents(page, "Once you agree, you have 30 minutes", "confirming your identity, biometric checks of your face, loyalty.",
+                      "sent to be checked as soon as you take it")
         stranger = self.browser(play)
         self.agree(page)
         self.expect(self.photograph(page, "document") == [], "the passport's photo is objected to")
@@ -81,6 +82,7 @@ class Capture(Visit):
         page.click("#return")
         page.wait_for_url(SHOP)
         page.go_back()
+        self.expect(self.outcome(page) == said, "on the way back from the partner the page does not show how it ended")
         context.close()
 
     def judge_passed(self, result, what, worst):
@@ -99,6 +101,7 @@ class Capture(Visit):
         link = self.link(workflow="liveness", challenge="motion", locale="de", review="rejected")
         context = self.browser(play, motions=True, poses=["empty"], width=360)
         page = self.open(context, link)
+        self.consents(page, "die Bestätigung Ihrer Identität, biometrische Prüfungen Ihres Gesichts, loyalty.", "sobald Sie es aufnehmen")
         self.agree(page)
         self.expect(page.evaluate("document.documentElement.lang") == "de", "the page is not in German")
         said = self.photograph(page, "selfie-de")

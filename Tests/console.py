@@ -14,6 +14,18 @@ from playwright.sync_api import sync_playwright
 RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}}
 
 
+# How much wider than the screen a page is, whose partners and people have names as long as they may be.
+LONG = """() => {
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), texts = [];
+    while (walk.nextNode()) texts.push([walk.currentNode, walk.currentNode.data]);
+    const long = { bank: 'W'.repeat(64), ann: 'W'.repeat(100), bob: 'W'.repeat(100), eve: 'W'.repeat(100) };
+    const replaced = texts.filter(([node, text]) => (node.data = text.replace(/\\b(bank|ann|bob|eve)\\b/g, (name) => long[name])) !== text);
+    const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    for (const [node, text] of replaced) node.data = text;
+    return wide;
+}"""
+
+
 class Faults(list):
     def need(self, holds, what):
         if not holds:
@@ -21,10 +33,10 @@ class Faults(list):
             print(f"console: {what}", file=sys.stderr)
 
 
-def judge(page, name, faults, shots):
+def judge(page, name, faults, shots, widths=(1280, 360)):
     """One page by axe, in light and dark, 360 px wide, with nothing that its policy refuses."""
     for scheme in ("light", "dark"):
-        for width in (1280, 360):
+        for width in widths:
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 800})
             results = Axe().run(page, options=RULES)
@@ -33,6 +45,9 @@ def judge(page, name, faults, shots):
                 faults.need(False, f"{name}, {scheme}, {width} px: {violation['id']} ({violation['impact']}): {where}")
             wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             faults.need(wide <= 0, f"{name} is {wide} px wider than a screen of {width} px")
+            if (scheme, width) == ("light", 360):
+                long = page.evaluate(LONG)
+                faults.need(long <= 0, f"{name} is {long} px wider than a screen of {width} px, with long names")
             if shots:
                 page.screenshot(path=shots / f"{name}-{scheme}-{width}.png", full_page=True)
     faults.need(page.evaluate("window.zqmark === undefined"), f"{name}: text ran")
@@ -173,6 +188,12 @@ def look(browser, origin, ids, faults, shots):
     page = browser.new_page()
     page.goto(origin + "/sign-in")
     seen.append(judge(page, "sign-in", faults, shots))
+    # A one-time link's pages: this console has printed none.
+    page.goto(origin + "/sign-in/link?token=x")
+    seen.append(judge(page, "link", faults, shots, [360]))
+    page.click("button:has-text('Sign in')")
+    page.wait_for_selector("text=This link has been used")
+    seen.append(judge(page, "link-used", faults, shots, [360]))
     ann, bob = (sign_in(browser, origin, name, faults) for name in ("ann", "bob"))
     seen.append(judge(ann, "cases", faults, shots))
     ann.goto(f"{origin}/cases/{ids[0]}")
@@ -316,10 +337,26 @@ def look(browser, origin, ids, faults, shots):
     except Exception:
         faults.need(False, "the page of tasks does not learn of its end")
     seen.append(judge(ann, "tasks", faults, shots))
+    # The same task once more, of which no batch is left: it stays open until she stops it.
+    sql("UPDATE insp.console_task SET ended_at = NULL, done = 3")
+    ann.goto(origin + "/tasks")
+    faults.need(ann.inner_text("nav [aria-current=page]") == "Tasks", "the navigation does not say which page this is")
+    seen.append(judge(ann, "tasks-open", faults, shots))
+    ann.click("text=Stop task")
+    ann.wait_for_selector("text=by console:ann")
+    for path, name, status in (("nowhere", "unknown", 404), ("cases?reason=%FF", "malformed", 400)):
+        answer = ann.goto(f"{origin}/{path}")
+        faults.need(answer.status == status and ann.query_selector("main h1") is not None, f"/{path}: {answer.status} {ann.content()[:300]}")
+        seen.append(judge(ann, name, faults, shots, [360]))
 
     # Two persons' change, without JavaScript: the login proposed it, bob approves it.
     sql("SELECT insp.set_approval('set_partner', true)")
     sql("""SELECT insp.propose('set_partner', '{"partner":"bank","review":"never"}')""")
+    # Those who may act see buttons and forms.
+    for path in ("approvals", "people"):
+        bob.goto(f"{origin}/{path}")
+        faults.need(bob.query_selector("main form button") is not None, f"/{path} has no form for who may act")
+        seen.append(judge(bob, path + "-acting", faults, shots))
     plain.goto(origin + "/approvals")
     plain.click("text=Approve proposal")
     plain.wait_for_url("**/approvals")

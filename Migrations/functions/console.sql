@@ -37,7 +37,8 @@ DECLARE
     number bigint;
     who text;
 BEGIN
-    PERFORM insp.require(p_name ~ '^[[:graph:]]{1,100}$', 'the name', 'A name has 1 to 100 visible characters and no space.');
+    PERFORM insp.require(p_name ~ '^[[:graph:]]{1,100}$', 'the name', 'A name has 1 to 100 visible characters and no space.',
+        'PARAMETER_INVALID', 'name');
     PERFORM insp.require(length(p_token_sha256) = 32, 'the digest', 'It is a SHA-256.');
     PERFORM insp.require(p_method IN ('link', 'oidc'), 'the method', 'A method is link or oidc.');
     PERFORM insp.require(coalesce(cardinality(p_grants) <= 1000, false), 'grants', 'There are at most 1000 grants.');

@@ -45,6 +45,13 @@ package final class ConsoleService: Sendable {
     /// Ends the waits of open pages: the server, which finishes requests in work, can then stop.
     package func close() { self.live.close() }
 
+    /// What a browser sees of a request that the server refuses by itself, such as one with malformed escapes.
+    package func refusal(_ error: InspectError, status: Int) -> HTTPResponse {
+        var response = Self.page(error, status: status)
+        response.headers += self.headers
+        return response
+    }
+
     /// Decides about a request by its head.
     package func admit(_ request: HTTPRequest) async -> HTTPAdmission {
         let start = ContinuousClock.now

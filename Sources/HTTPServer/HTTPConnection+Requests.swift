@@ -1,4 +1,5 @@
 internal import Foundation
+internal import InspectCore
 
 /// Turns received bytes into requests, one after the other.
 extension HTTPConnection {
@@ -81,10 +82,10 @@ extension HTTPConnection {
             self.bodyLimit = min(limit ?? .max, self.loop.core.limits.bodyBytes)
             self.refusalHeaders = headers
             if case .length(let count) = head.framing, count > self.bodyLimit {
-                return self.refuse(self.own(.problem(.requestTooLarge)), head)
+                return self.refuse(self.own(InspectError(.requestTooLarge)), head)
             }
             guard self.loop.takePlace(share) else {
-                return self.refuse(self.own(.problem(.rateLimited, headers: [("Retry-After", "1")])), head)
+                return self.refuse(self.own(InspectError(.rateLimited), retryAfter: "1"), head)
             }
             self.share = share
             self.pace = pace.map { ($0, self.loop.nowNanoseconds) }
@@ -100,9 +101,15 @@ extension HTTPConnection {
     }
 
     /// The server's own refusal of a request that may be admitted already.
-    private func own(_ response: HTTPResponse) -> HTTPResponse {
-        var response = response
-        response.headers += self.refusalHeaders
+    private func own(_ error: InspectError, status: Int? = nil, retryAfter: String? = nil) -> HTTPResponse {
+        var response = self.loop.core.refusal(error, status ?? error.code.httpStatus)
+        var headers = self.refusalHeaders
+        if let retryAfter {
+            response.headers.removeAll { $0.name == "Retry-After" }
+            headers.append(("Retry-After", retryAfter))
+        }
+        let names = Set(response.headers.map(\.name))
+        response.headers += headers.filter { !names.contains($0.name) }
         return response
     }
 
@@ -147,10 +154,10 @@ extension HTTPConnection {
         if isKept {
             self.loop.hold(self.share, arrived)
             if self.body.count > self.bodyLimit {
-                return self.giveUp(self.own(.problem(.requestTooLarge)), bytes)
+                return self.giveUp(self.own(InspectError(.requestTooLarge)), bytes)
             }
             if self.loop.holdsTooMuch(self.share) {
-                return self.giveUp(self.own(.problem(.gatewayOverloaded)), bytes)
+                return self.giveUp(self.own(InspectError(.gatewayOverloaded)), bytes)
             }
         } else {
             // Framing included: a chunk's line may be longer than its data.
@@ -198,6 +205,6 @@ extension HTTPConnection {
         self.dropBody()
         // A fault of the head belongs to no request that was admitted.
         if self.head == nil { self.refusalHeaders = [] }
-        self.answer(self.own(fault.response), withoutBody: isHead)
+        self.answer(self.own(fault.error, status: fault.status), withoutBody: isHead)
     }
 }

@@ -12,8 +12,8 @@ struct HTTPFault: Error, Equatable {
         self.reason = reason
     }
 
-    /// The answer, after which the connection is closed.
-    var response: HTTPResponse { .problem(InspectError(.parameterInvalid, self.reason), status: self.status) }
+    /// What the answer says, after which the connection is closed.
+    var error: InspectError { InspectError(.parameterInvalid, self.reason) }
 }
 
 /// How a request's body is delimited.

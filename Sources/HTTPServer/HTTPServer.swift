@@ -1,6 +1,7 @@
 internal import CEpoll
 package import Foundation
 internal import Glibc
+package import InspectCore
 internal import Synchronization
 
 /// An HTTP/1.1 server for many slow clients: one thread moves bytes, and slow work runs in Swift tasks while the connection
@@ -33,15 +34,18 @@ package final class HTTPServer: Sendable {
     /// - Parameters:
     ///   - proxies: Addresses whose connections stand for many clients and have no limit by address.
     ///   - proxyHeader: Whether only these may connect, each time with a PROXY protocol header.
+    ///   - refusal: The answer, with this status, to what the server refuses by itself; a problem document by default.
     ///   - admit: Called with the head of each request.
     /// - Throws: ``ServerFailure`` if the address cannot be bound, or if the certificate does not match its key.
     package convenience init(
         _ address: ListenAddress, identity: Identity? = nil, limits: HTTPLimits = HTTPLimits(),
         proxies: TrustedProxies = TrustedProxies(), proxyHeader: Bool = false,
+        refusal: @escaping @Sendable (InspectError, Int) -> HTTPResponse = { .problem($0, status: $1) },
         admit: @escaping @Sendable (HTTPRequest) async -> HTTPAdmission
     ) throws(ServerFailure) {
         try self.init(
-            address, identity, HTTPServerCore(limits, .tasks(admit), proxies, expectsProxyHeader: proxyHeader))
+            address, identity,
+            HTTPServerCore(limits, .tasks(admit), proxies, expectsProxyHeader: proxyHeader, refusal: refusal))
     }
 
     /// A server whose handler answers immediately, on its thread.
@@ -119,6 +123,7 @@ final class HTTPServerCore: Sendable {
     let handler: Handler
     let proxies: TrustedProxies
     let expectsProxyHeader: Bool
+    let refusal: @Sendable (InspectError, Int) -> HTTPResponse
     /// A counter that wakes the thread.
     let bell = cepoll_bell()
     let inFlight = Atomic(0)
@@ -127,11 +132,15 @@ final class HTTPServerCore: Sendable {
     let isDraining = Atomic(false)
     private let messages = Mutex<[Message]>([])
 
-    init(_ limits: HTTPLimits, _ handler: Handler, _ proxies: TrustedProxies, expectsProxyHeader: Bool) {
+    init(
+        _ limits: HTTPLimits, _ handler: Handler, _ proxies: TrustedProxies, expectsProxyHeader: Bool,
+        refusal: @escaping @Sendable (InspectError, Int) -> HTTPResponse = { .problem($0, status: $1) }
+    ) {
         self.limits = limits
         self.handler = handler
         self.proxies = proxies
         self.expectsProxyHeader = expectsProxyHeader
+        self.refusal = refusal
     }
 
     deinit { close(self.bell) }

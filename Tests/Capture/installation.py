@@ -27,7 +27,7 @@ class Installation(Processes):
         for words in (["migrate", "--roles"], ["migrate"]):
             subprocess.run([self.program, *words], check=True, stdout=subprocess.DEVNULL)
         self.psql("SELECT insp.create_partner('shop')")
-        self.psql("SELECT insp.set_consent_policy('shop', true, 'https://www.shop.example/privacy', '2026-01', '{identity,biometrics}')")
+        self.psql("SELECT insp.set_consent_policy('shop', true, 'https://www.shop.example/privacy', '2026-01', '{identity,biometrics,loyalty}')")
         self.psql("SELECT insp.set_capture_policy('shop', '{www.shop.example}')")
         self.bearer = self.psql(f"SELECT bearer FROM insp.create_credential('shop', '{{capture,read}}', origins => '{{{self.embedder}}}')")
         self.start("gateway", self.program, "gateway", "--listen", "0", "--address-rate", "10000")

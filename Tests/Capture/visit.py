@@ -122,6 +122,12 @@ class Visit(Installation):
         self.heading(page)
         self.press(page, "agree")
 
+    def consents(self, page, *words):
+        """What a person agrees to: purposes in the page's language, those that it does not know as they are, and when photos are sent."""
+        page.wait_for_selector('[data-choice="agree"]')
+        for said in words:
+            self.expect(said in page.inner_text("#capture"), f"the consent does not say: {said}")
+
     def photograph(self, page, name):
         """A photo of what lies before the camera, until the page goes on."""
         page.wait_for_selector(".finder video")
@@ -183,12 +189,13 @@ class Visit(Installation):
         return page.inner_text("#outcome")
 
     def leaves_nothing(self, context, page):
-        """Neither storage nor cache, and one cookie that scripts cannot read."""
+        """Neither storage nor cache, and one cookie, which scripts cannot read and which goes with the browser."""
         kept = page.evaluate("""async () => ({
             local: localStorage.length, session: sessionStorage.length, caches: (await caches.keys()).length,
             databases: (await indexedDB.databases()).length, cookie: document.cookie,
             workers: (await navigator.serviceWorker.getRegistrations()).length })""")
         self.expect(kept == {"local": 0, "session": 0, "caches": 0, "databases": 0, "cookie": "", "workers": 0}, f"the browser keeps {kept}")
         cookies = context.cookies()
-        self.expect([c["name"] for c in cookies] == ["capture"] and cookies[0]["httpOnly"] and cookies[0]["secure"],
-                    f"cookies {cookies}")
+        self.expect([c["name"] for c in cookies] == ["capture"] and cookies[0]["httpOnly"] and cookies[0]["secure"]
+                    and cookies[0]["expires"] == -1, f"cookies {cookies}")
+        self.expect("cookie goes when you close the browser" in page.inner_text("main"), "the page is silent about its cookie")

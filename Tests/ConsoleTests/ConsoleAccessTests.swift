@@ -128,6 +128,22 @@ import Testing
         try await site.close()
     }
 
+    @Test(arguments: ["/cases?reason=%00", "/cases?reason=%FF", "/jobs/%0", "/cases/%00"])
+    func `What the server refuses by itself is a page as well`(path: String) async throws {
+        let site = try await ConsoleSite()
+        let browser = try await site.person("ann", "reviewer:bank", "operator:bank")
+        let malformed = try await browser.get(path)
+        let large = try await browser.post("/tasks", ["reason": String(repeating: "x", count: 70_000)])
+        for (answer, status, code) in [(malformed, 400, "PARAMETER_INVALID"), (large, 413, "REQUEST_TOO_LARGE")] {
+            #expect(answer.status == status && answer.text.contains(code), "\(answer.status) \(answer.text)")
+            #expect(answer.headers["content-type"] == "text/html; charset=utf-8" && answer.text.contains("<h1>"))
+            // Each header once: lines of one name are joined by a line feed.
+            let policy = answer.headers["content-security-policy"] ?? ""
+            #expect(policy.hasPrefix("default-src 'none';") && !policy.contains("\n"), "\(answer.headers)")
+        }
+        try await site.close()
+    }
+
     @Test func `A session's rights end with it, in the database too`() async throws {
         let site = try await ConsoleSite()
         let id = try await site.cases("bank")[0]

@@ -130,7 +130,13 @@ import Testing
             let nav = try #require(text.firstMatch(of: /(?s)<nav aria-label='Console'>(.*?)<\/nav>/)?.1)
             let paths = nav.matches(of: /href='([^']+)'/).map { String($0.1) }
             #expect(!paths.isEmpty)
-            for path in paths { #expect(try await browser.get(path).status == 200, "\(grants) \(path)") }
+            for path in paths {
+                let page = try await browser.get(path)
+                #expect(page.status == 200, "\(grants) \(path)")
+                // The navigation says which of its pages this is.
+                let current = page.text.matches(of: /href='([^']+)' aria-current='page'/).map { String($0.1) }
+                #expect(current == [path], "\(grants) \(path): \(current)")
+            }
             let isForAll = !Set(grants).isDisjoint(with: ["operator:*", "auditor:*"])
             #expect(paths.contains("/record") == isForAll, "\(grants)")
         }

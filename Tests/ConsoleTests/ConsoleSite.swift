@@ -3,6 +3,7 @@ import Foundation
 import HTTPServer
 import InspectCore
 import Postgres
+import Synchronization
 import TestSupport
 
 /// A console before a database of its own with the partners `bank` and `shop`, whose every job waits for a review. Its login has the
@@ -21,7 +22,8 @@ struct ConsoleSite: Sendable {
     static let script = "<script>alert('zqmark')</script>"
 
     init(
-        provider: OpenIDProvider? = nil, link: SignInLink? = nil, show: ConsoleService.Show? = nil
+        provider: OpenIDProvider? = nil, link: SignInLink? = nil, show: ConsoleService.Show? = nil,
+        providerFailed: @escaping @Sendable (String) -> Void = { _ in }
     ) async throws {
         self.database = try await ScratchDatabase.migrated()
         self.admin = try await self.database.connect()
@@ -36,21 +38,26 @@ struct ConsoleSite: Sendable {
             databaseURL: self.database.database(name, role: self.login).url, keys: nil, connections: 4)
         self.store = store
         let gate = Gate()
-        self.server = try HTTPServer(ListenAddress("127.0.0.1:0")!) { await gate.admit($0) }
+        self.server = try HTTPServer(
+            ListenAddress("127.0.0.1:0")!, refusal: { gate.refusal($0, status: $1) }, admit: gate.admit)
         self.service = ConsoleService(
             store, ConsoleConfiguration(origins: ["http://127.0.0.1:\(self.server.port)"]), link: link,
-            provider: provider, show: show)
-        await gate.open(self.service)
+            provider: provider, show: show, providerFailed: providerFailed)
+        gate.open(self.service)
     }
 
     /// The service needs the port, and the server the service.
-    private actor Gate {
-        private var service: ConsoleService?
+    private final class Gate: Sendable {
+        private let service = Mutex<ConsoleService?>(nil)
 
-        func open(_ service: ConsoleService) { self.service = service }
+        func open(_ service: ConsoleService) { self.service.withLock { $0 = service } }
+
+        func refusal(_ error: InspectError, status: Int) -> HTTPResponse {
+            self.service.withLock { $0 }?.refusal(error, status: status) ?? .problem(error, status: status)
+        }
 
         func admit(_ request: HTTPRequest) async -> HTTPAdmission {
-            guard let service else { return .refuse(.problem(.databaseUnavailable)) }
+            guard let service = self.service.withLock({ $0 }) else { return .refuse(.problem(.databaseUnavailable)) }
             return await service.admit(request)
         }
     }

@@ -63,7 +63,7 @@ import Testing
     }
 
     private func site(
-        secret: String? = nil
+        secret: String? = nil, failed: @escaping @Sendable (String) -> Void = { _ in }
     ) async throws -> (site: ConsoleSite, provider: Provider, server: HTTPServer) {
         let provider = Provider()
         let server = try HTTPServer(ListenAddress("127.0.0.1:0")!) { request in
@@ -73,7 +73,7 @@ import Testing
         provider.state.withLock { $0.issuer = issuer }
         var settings = OpenIDProvider.Settings(issuer: issuer, client: "desk")
         settings.secret = secret
-        let site = try await ConsoleSite(provider: OpenIDProvider(settings))
+        let site = try await ConsoleSite(provider: OpenIDProvider(settings), providerFailed: failed)
         return (site, provider, server)
     }
 
@@ -169,6 +169,36 @@ import Testing
                 """) == 1)
         await server.stop(within: .zero)
         try await site.close()
+    }
+
+    @Test(arguments: ["Ann Smith", "", "a\u{0}b", String(repeating: "n", count: 101)])
+    func `A name that no record can have is refused with a sentence that names its claim, and logged`(
+        name: String
+    ) async throws {
+        let reasons = Reasons()
+        let (site, provider, server) = try await self.site { reason in reasons.list.withLock { $0.append(reason) } }
+        let browser = Browser(port: site.server.port)
+        let (parameters, cookie) = try await self.begin(browser)
+        provider.state.withLock {
+            $0.nonce = parameters["nonce"] ?? ""
+            $0.change["name"] = name
+        }
+        let back = "/sign-in/callback?code=c&state=\(parameters["state"] ?? "")"
+        let answer = try await browser.get(back, headers: ["Cookie": cookie])
+        #expect(answer.status == 403 && answer.cookie("inspectd-console") == nil, "\(answer.status)")
+        #expect(answer.text.contains("the claim preferred_username, does not have 1 to 100 visible characters"))
+        #expect(!answer.text.contains("Ann Smith"))
+        let said = reasons.list.withLock { $0 }
+        #expect(said.count == 1 && said.first?.contains("--oidc-name") == true, "\(said)")
+        #expect(said.first?.contains("Smith") == false)
+        #expect(try await site.count("insp.console_session") == 0)
+        await server.stop(within: .zero)
+        try await site.close()
+    }
+
+    /// What the log is told.
+    private final class Reasons: Sendable {
+        let list = Mutex<[String]>([])
     }
 
     @Test(arguments: ["issuer", "nonce", "roles"])

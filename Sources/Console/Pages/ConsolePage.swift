@@ -59,29 +59,28 @@ struct ConsolePage {
 
     private var header: Markup {
         guard let session = self.session else { return "<header><p class='brand'>inspectd</p></header>\n" }
-        var links: [Markup] = []
-        if session.roles.contains(.reviewer) { links.append("<li><a href='/cases'>Cases</a></li>\n") }
+        var links: [(path: String, name: String)] = []
+        if session.roles.contains(.reviewer) { links.append(("cases", "Cases")) }
         if !session.roles.isDisjoint(with: [.operator, .auditor]) {
             links += [
-                "<li><a href='/queue'>Queue</a></li>\n", "<li><a href='/plots'>Plots</a></li>\n",
-                "<li><a href='/workers'>Workers</a></li>\n", "<li><a href='/jobs'>Jobs</a></li>\n",
-                "<li><a href='/dead'>Dead letters</a></li>\n", "<li><a href='/tasks'>Tasks</a></li>\n",
-                "<li><a href='/endpoints'>Endpoints</a></li>\n", "<li><a href='/limits'>Limits</a></li>\n",
-                "<li><a href='/partners'>Partners</a></li>\n",
+                ("queue", "Queue"), ("plots", "Plots"), ("workers", "Workers"), ("jobs", "Jobs"),
+                ("dead", "Dead letters"), ("tasks", "Tasks"), ("endpoints", "Endpoints"), ("limits", "Limits"),
+                ("partners", "Partners"),
             ]
         }
         // What these show is of every partner.
         if session.isForAll(as: [.operator, .auditor]) {
-            links += [
-                "<li><a href='/approvals'>Approvals</a></li>\n", "<li><a href='/record'>Record</a></li>\n",
-                "<li><a href='/keys'>Keys</a></li>\n", "<li><a href='/people'>People</a></li>\n",
-            ]
+            links += [("approvals", "Approvals"), ("record", "Record"), ("keys", "Keys"), ("people", "People")]
+        }
+        let entries = links.map { path, name -> Markup in
+            // Each of these pages has the name of its link as its title, and no other page has.
+            "<li><a href='/\(path)'\(name == self.title ? " aria-current='page'" : "" as Markup)>\(name)</a></li>\n"
         }
         return """
             <header>
             <p class='brand'>inspectd</p>
             <nav aria-label='Console'><ul>
-            \(links)</ul></nav>
+            \(entries)</ul></nav>
             <form method='post' action='/sign-out' class='who'>\(Self.token(session))<span>\(session.name)</span>
             <button type='submit'>Sign out</button></form>
             </header>

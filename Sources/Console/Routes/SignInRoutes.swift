@@ -47,6 +47,11 @@ extension ConsoleRoute {
                 return try await call.begin { try await call.store.signIn($0, person) }
             } catch let failure as OpenIDProvider.Failure {
                 return call.failed(failure)
+            } catch let error as InspectError where error.code == .parameterInvalid {
+                // What the provider says is not what a session can have. The refusal names no value.
+                return call.failed(
+                    error.field == "name"
+                        ? provider.unusableName : .init(reason: "\(error.text). \(error.hint ?? "")"))
             }
         },
         ConsoleRoute("POST", "/sign-out", .roles(Set(ConsoleRole.allCases))) { call, _ in
@@ -112,6 +117,7 @@ extension ConsoleCall {
             title: "Not signed in", session: nil,
             content: [
                 "<p>The sign-in at your organisation's provider did not succeed.</p>\n",
+                failure.told.map { "<p>\($0)</p>\n" } ?? "",
                 "<p><a href='/sign-in/provider'>Try again</a></p>\n",
             ]
         ).response(status: 403)

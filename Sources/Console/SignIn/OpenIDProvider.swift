@@ -41,6 +41,8 @@ package final class OpenIDProvider: Sendable {
     package struct Failure: Error, Sendable {
         /// In English.
         package var reason: String
+        /// A sentence to the person, where they can have it mended; `nil`: it is the log's alone.
+        package var told: String?
     }
 
     private struct Known {
@@ -105,6 +107,7 @@ package final class OpenIDProvider: Sendable {
         guard let text = answer["id_token"] as? String else {
             throw Failure(reason: "the provider's answer has no ID token")
         }
+        let person: OpenIDPerson
         do throws(IDToken.Refusal) {
             let parts = try IDToken.Parts(text)
             var keys = try await self.verifiers(known.keys, newer: nil)
@@ -117,12 +120,24 @@ package final class OpenIDProvider: Sendable {
             guard let name = token.claim(self.settings.nameClaim) as? String else {
                 throw IDToken.Refusal(reason: "the ID token has no \(self.settings.nameClaim)")
             }
-            return OpenIDPerson(
+            person = OpenIDPerson(
                 issuer: self.settings.issuer, subject: token.subject, name: name,
                 grants: token.grants(self.settings.rolesClaim))
         } catch {
             throw Failure(reason: error.reason)
         }
+        // PostgreSQL has no text with a zero byte, so the database could not say what is wrong with it.
+        guard !person.name.utf8.contains(0) else { throw self.unusableName }
+        return person
+    }
+
+    /// The database refuses the name: in the record, and in what is copied from it, a name is one word.
+    var unusableName: Failure {
+        let rule = "does not have 1 to 100 visible characters without a space"
+        return Failure(
+            reason: "the claim \(self.settings.nameClaim) \(rule); --oidc-name takes another claim",
+            told: "Your name at the provider, the claim \(self.settings.nameClaim), \(rule), so the record could not "
+                + "name you. Ask the people who operate this console to use another claim.")
     }
 
     private func discovered() async throws(Failure) -> Known {

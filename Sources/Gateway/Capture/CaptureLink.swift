@@ -16,10 +16,15 @@ struct CaptureKey: Sendable {
     init?(_ request: HTTPRequest) {
         guard request.segments.count > 2, let token = Self.digest(request.segments[2][...]) else { return nil }
         self.token = token
+        self.browser = Self.secret(request).flatMap(Self.digest)
+    }
+
+    /// The cookie's value.
+    static func secret(_ request: HTTPRequest) -> Substring? {
         let values = (request.headers["cookie"] ?? "").split(separator: ";").map { $0.drop { $0 == " " } }
             .filter { $0.hasPrefix(Self.cookie + "=") }
         // Two of the name could be read in two ways.
-        self.browser = values.count == 1 ? Self.digest(values[0].dropFirst(Self.cookie.count + 1)) : nil
+        return values.count == 1 ? values[0].dropFirst(Self.cookie.count + 1) : nil
     }
 
     /// The SHA-256 of 32 bytes that are written as 43 characters (RFC 4648, section 5).

@@ -135,16 +135,33 @@ private struct CaptureVerdict: Encodable {
 
 extension CaptureCall {
     /// `GET /capture/{token}/state`.
+    ///
+    /// - Parameter fresh: The cookie that the browser is to get, and for how many seconds.
     fileprivate func state(
-        status: Int = 200, headers: [(name: String, value: String)] = []
+        status: Int = 200, fresh: (secret: Substring, seconds: Int)? = nil
     ) async throws -> HTTPResponse {
         guard self.link.isMine || self.link.state == .new else { throw InspectError(.linkTaken) }
         let isOver = self.link.isMine && self.link.state == .submitted
+        var headers: [(name: String, value: String)] = []
+        if isOver, let secret = fresh?.secret ?? CaptureKey.secret(self.request) {
+            // The end is shown again on the way back from the partner, and forgotten with the browser.
+            headers = [self.cookie(secret, seconds: nil)]
+        } else if let fresh {
+            headers = [self.cookie(fresh.secret, seconds: fresh.seconds)]
+        }
         return try .json(
             CaptureAnswer(
                 self.link, decision: isOver ? try await self.store.outcome(self.link) : nil,
                 returnURL: isOver ? try await self.store.returnURL(self.link) : nil),
             status: status, headers: headers)
+    }
+
+    /// - Parameter seconds: `nil`: until the browser is closed.
+    private func cookie(_ secret: Substring, seconds: Int?) -> (name: String, value: String) {
+        // Inside another site's page the cookie is that page's own; elsewhere a link in a message must send it.
+        let site = self.link.embedOrigin == nil ? "SameSite=Lax" : "SameSite=None; Partitioned"
+        let age = seconds.map { "Max-Age=\($0); " } ?? ""
+        return ("Set-Cookie", "\(CaptureKey.cookie)=\(secret); \(age)Secure; HttpOnly; \(site)")
     }
 
     /// The same call after something happened to the link.
@@ -177,10 +194,8 @@ extension CaptureCall {
         let seconds = try await self.store.open(
             self.link, browser: browser, policyVersion: try text("policyVersion"), text: try text("text"),
             purposes: purposes as? [String])
-        // Inside another site's page the cookie is that page's own; elsewhere a link in a message must send it.
-        let site = self.link.embedOrigin == nil ? "SameSite=Lax" : "SameSite=None; Partitioned"
-        let cookie = "\(CaptureKey.cookie)=\(secret); Max-Age=\(seconds + 3600); Secure; HttpOnly; \(site)"
-        return try await self.renewed(browser: browser).state(headers: [("Set-Cookie", cookie)])
+        // Phones end browsers that are not in front, so it outlives the browser until everything was sent.
+        return try await self.renewed(browser: browser).state(fresh: (secret[...], seconds + 3600))
     }
 
     fileprivate func check(_ request: CreateRequest) async throws -> HTTPResponse {

@@ -148,7 +148,8 @@ private struct ConsoleProcess {
             Events.log($0, on: "console", to: log)
         }
         let gate = ConsoleGate()
-        let server = try HTTPServer(self.address, identity: self.identity) { await gate.admit($0) }
+        let server = try HTTPServer(
+            self.address, identity: self.identity, refusal: { gate.refusal($0, status: $1) }, admit: gate.admit)
         let origins =
             self.origin.map { [$0] } ?? ["127.0.0.1", "localhost", "[::1]"].map { "http://\($0):\(server.port)" }
         var show: ConsoleService.Show?

@@ -55,6 +55,10 @@ final class ConsoleGate: Sendable {
 
     func open(_ service: ConsoleService) { self.service.withLock { $0 = service } }
 
+    func refusal(_ error: InspectError, status: Int) -> HTTPResponse {
+        self.service.withLock { $0 }?.refusal(error, status: status) ?? .problem(error, status: status)
+    }
+
     func admit(_ request: HTTPRequest) async -> HTTPAdmission {
         guard let service = self.service.withLock({ $0 }) else { return .refuse(.problem(.databaseUnavailable)) }
         return await service.admit(request)

@@ -1,10 +1,10 @@
-// The page behind a link: consent, photos, challenge, sending, end. Nothing is stored on the phone: what was captured is in this
-// page's memory until it is sent, and gone with the page.
+// The page behind a link: consent, photos, challenge, sending, end. The page stores nothing on the phone: what was captured is in its
+// memory until it is sent, and gone with it. The link's cookie, which it cannot read, goes with the browser once everything was sent.
 
 import { meet } from './challenge.js';
 import { documentSide, selfie } from './document.js';
 import { again, call, upload } from './send.js';
-import { ask, button, complaint, countDown, element, say, show, speak, text, wait } from './ui.js';
+import { ask, button, complaint, countDown, element, purpose, say, show, speak, text, wait } from './ui.js';
 
 /** How long a page that shows the result waits for it. */
 const PATIENCE = 60000;
@@ -34,7 +34,8 @@ async function consent(state, table, language) {
             complaint(fault),
             element('p', {}, text('consent.who', { partner: current.partner })),
             element('ul', {}, ...current.parts.map((part) => element('li', {}, text(`consent.${part}`)))),
-            current.purposes.length > 0 && element('p', {}, text('consent.purposes', { purposes: current.purposes.join(', ') })),
+            current.purposes.length > 0 && element(
+                'p', {}, text('consent.purposes', { purposes: current.purposes.map(purpose).join(', ') })),
             element('p', {}, text('consent.stored')),
             isLink && element('p', {}, element(
                 'a', { href: current.policyUrl, target: '_blank', rel: 'noopener noreferrer' }, text('consent.policy'))),

@@ -18,6 +18,12 @@ export function text(key, values = {}) {
     return (texts[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? '');
 }
 
+/** What the table calls a partner's purpose; one that it does not have stays as the partner wrote it. */
+export function purpose(name) {
+    const key = `purpose.${name}`;
+    return Object.hasOwn(texts, key) ? texts[key] : name;
+}
+
 export function element(tag, properties = {}, ...children) {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(properties)) {

@@ -17,6 +17,13 @@ struct Browser: Sendable {
             (self.headers["set-cookie"] ?? "").split(separator: "\n").first { $0.hasPrefix("\(name)=") }.map(
                 String.init)
         }
+
+        /// What a preview's form says about what was counted.
+        var edge: [String: String] {
+            let before = self.text.firstMatch(of: /name='before' value='([0-9]+)'/)?.1
+            let seen = self.text.firstMatch(of: /name='seen' value='([0-9:,]+)'/)?.1
+            return ["before": String(before ?? "1"), "seen": String(seen ?? "1:1:")]
+        }
     }
 
     let port: UInt16

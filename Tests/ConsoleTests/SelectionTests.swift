@@ -10,8 +10,7 @@ import Testing
     private func begin(_ browser: Browser, _ fields: [String: String]) async throws -> Browser.Answer {
         let query = fields.filter { $0.key != "reason" && $0.key != "action" }.map { "\($0.key)=\($0.value)" }
         let preview = try await browser.get("/tasks/new?\(query.joined(separator: "&"))")
-        let before = preview.text.firstMatch(of: /name='before' value='([0-9]+)'/)?.1
-        return try await browser.post("/tasks", fields.merging(["before": String(before ?? "1")]) { $1 })
+        return try await browser.post("/tasks", fields.merging(preview.edge) { $1 })
     }
 
     @Test func `What a task did not do is told in sentences`() {
@@ -19,6 +18,9 @@ import Testing
         #expect(
             TasksPage.sentences(6, "PARTS_PURGED 2, ROW_LOCKED 1, already 3")
                 == "3 were done already. 3 were refused: 2 with PARTS_PURGED, 1 with ROW_LOCKED.")
+        #expect(
+            TasksPage.sentences(3, "changed 2, already 1")
+                == "1 was done already. 2 were changed after the preview, and left alone.")
         #expect(TasksPage.sentences(1, nil) == "1 was refused.")
     }
 
@@ -135,8 +137,7 @@ import Testing
         try await self.jobs(site, "bank", 1200)
         let browser = try await site.person("ann", "operator:bank")
         let page = try await browser.get("/tasks/new?kind=jobs")
-        let before = String(try #require(page.text.firstMatch(of: /name='before' value='([0-9]+)'/)?.1))
-        let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake", "before": before]
+        let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"].merging(page.edge) { $1 }
         async let one = browser.post("/tasks", fields)
         async let other = browser.post("/tasks", fields)
         for answer in try await [one, other] {
@@ -184,7 +185,7 @@ import Testing
         _ = try await one.query(
             """
             SELECT insp.console_begin_task($1, 'jobs', 'cancel', '{}',
-                (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'mistake')
+                (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'mistake', pg_current_snapshot()::text)
             """, [.bytes(try #require(bob.secret).sha256)])
         async let ended = other.query("SELECT insp.console_end_sessions('bob')")
         try await someoneWaits()
@@ -327,11 +328,13 @@ import Testing
     {
         let site = try await ConsoleSite()
         let browser = try await site.person("ann", "operator:*")
-        let good = ["kind": "jobs", "action": "cancel", "reason": "x", "before": "9000000000000000"]
+        let good = ["kind": "jobs", "action": "cancel", "reason": "x", "before": "1000000", "seen": "1:1:"]
         for wrong in [
             ["action": "rerun"], ["action": "pause"], ["kind": "dead"], ["kind": "x"], ["lane": "x"],
             ["state": "paused"],
             ["reason": ""], ["reason": String(repeating: "x", count: 201)], ["before": "0"], ["before": "x"],
+            // Of the future.
+            ["before": "9000000000000000"], ["seen": "1:9000000000000000:"], ["seen": "x"], ["seen": ""],
             ["partner": "nobody"], ["kind": "callbacks", "action": "replay", "endpoint": "x"],
         ] {
             #expect(try await browser.post("/tasks", good.merging(wrong) { $1 }).status == 400, "\(wrong)")

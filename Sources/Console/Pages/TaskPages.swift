@@ -16,10 +16,11 @@ struct SelectionPage {
                 kind == .dead || kind == .jobs ? "<a href='/jobs/\(row.id)'>\(row.id)</a>" : "\(row.id)"
             return "<tr><th scope='row'>\(name)</th><td>\(row.partner)</td><td>\(row.what)</td></tr>\n"
         }
-        let hidden = ([("kind", kind.rawValue), ("before", String(self.preview.before)), ("seen", self.preview.seen)]
+        let hidden =
+            ([("kind", kind.rawValue), ("before", String(self.preview.before)), ("seen", self.preview.seen)]
             + self.selection.filter).map {
-            "<input type='hidden' name='\($0.0)' value='\($0.1)'/>\n" as Markup
-        }
+                "<input type='hidden' name='\($0.0)' value='\($0.1)'/>\n" as Markup
+            }
         let choices = kind.actions.map { name, text -> Markup in
             "<label><input type='radio' name='action' value='\(name)' required='required'/> \(text)</label>\n"
         }
@@ -124,9 +125,12 @@ struct TasksPage {
         let changed = counts.filter { $0.code == "changed" }.reduce(0) { $0 + $1.count }
         if changed > 0 { sentences.append("\(were(changed)) changed after the preview, and left alone.") }
         if refused > already + changed {
-            let codes = counts.filter { !["already", "changed"].contains($0.code) }.map { "\($0.count) with \($0.code)" }
+            let codes = counts.filter { !["already", "changed"].contains($0.code) }.map {
+                "\($0.count) with \($0.code)"
+            }
             sentences.append(
-                "\(were(refused - already - changed)) refused\(codes.isEmpty ? "" : ": " + codes.joined(separator: ", ")).")
+                "\(were(refused - already - changed)) refused\(codes.isEmpty ? "" : ": " + codes.joined(separator: ", "))."
+            )
         }
         return sentences.joined(separator: " ")
     }

@@ -74,13 +74,15 @@ import Testing
     {
         let site = try await ConsoleSite()
         let own = "insp.endpoint WHERE partner_id = (SELECT id FROM insp.partner WHERE name = 'bank')"
-        let create = "SELECT insp.create_endpoint('bank', 'https://hooks.example.com/x')"
-        try await site.admin.execute("\(create); \(create)")
+        func create(_ path: String) async throws {
+            try await site.admin.execute("SELECT insp.create_endpoint('bank', 'https://hooks.example.com/\(path)')")
+        }
+        for path in ["a", "b"] { try await create(path) }
         let count = try await site.count(own)
         let browser = try await site.person("ann", "operator:bank")
         var page = try await browser.get("/tasks/new?kind=endpoints")
         #expect(page.text.contains("Act on \(count) endpoints"))
-        try await site.admin.execute(create)
+        try await create("c")
         try await self.begin(site, browser, page, ["kind": "endpoints", "action": "pause", "reason": "maintenance"])
         #expect(try await site.count("\(own) AND paused") == count)
         page = try await browser.get("/tasks/new?kind=endpoints")
@@ -96,7 +98,11 @@ import Testing
     @Test func `An endpoint that changes while a task is worked off is left as it is, and counted`() async throws {
         let site = try await ConsoleSite()
         let own = "insp.endpoint WHERE partner_id = (SELECT id FROM insp.partner WHERE name = 'bank')"
-        try await site.admin.execute("UPDATE \(own.replacing(" WHERE", with: " SET enabled = false WHERE"))")
+        try await site.admin.execute(
+            """
+            SELECT insp.create_endpoint('bank', 'https://hooks.example.com/a');
+            UPDATE insp.endpoint SET enabled = false, disabled_reason = 'gone' WHERE id IN (SELECT id FROM \(own))
+            """)
         let count = try await site.count(own)
         let browser = try await site.person("ann", "operator:bank")
         let fields = ["kind": "endpoints", "action": "enable", "reason": "again"]
@@ -112,6 +118,20 @@ import Testing
             )
                 == 1)
         #expect(try await browser.get("/tasks").text.contains("1 was changed after the preview, and left alone."))
+        try await site.close()
+    }
+
+    @Test func `A task that was begun goes on after its actor has signed out`() async throws {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, 3)
+        let browser = try await site.person("ann", "operator:bank")
+        let page = try await browser.get("/tasks/new?kind=jobs")
+        let fields = ["kind": "jobs", "action": "cancel", "reason": "by mistake"].merging(page.edge) { $1 }
+        #expect(try await browser.post("/tasks", fields).status == 303)
+        #expect(try await browser.post("/sign-out").status == 303)
+        #expect(try await site.count("insp.console_session") == 0)
+        while try await site.store.step() {}
+        #expect(try await site.count("insp.console_task WHERE done = 3 AND ended_at IS NOT NULL") == 1)
         try await site.close()
     }
 

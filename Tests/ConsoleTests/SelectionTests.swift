@@ -59,6 +59,21 @@ import Testing
         try await site.close()
     }
 
+    @Test func `What is the same for all jobs of a batch is worked out once`() async throws {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, "bank", 300)
+        try await site.admin.execute("BEGIN; SET LOCAL track_functions = 'all'")
+        let done = try await site.admin.query(
+            """
+            SELECT c.done FROM (SELECT array_agg(r.job_id) AS jobs, min(r.queue) AS queue, min(r.seq) AS first, max(r.seq) AS last
+                FROM insp.ready r) x, insp.cancel_each(x.jobs, x.queue, x.first, x.last) c
+            """)[0].int(0)
+        let calls = try await site.admin.query("SELECT sum(calls)::bigint FROM pg_stat_xact_user_functions")[0].int(0)
+        try await site.admin.execute("COMMIT")
+        #expect(done == 300 && (1..<100).contains(calls), "\(calls) calls for \(done) jobs")
+        try await site.close()
+    }
+
     @Test func `Jobs of a long queue are counted up to a bound, and a task takes all of them`() async throws {
         let site = try await ConsoleSite()
         // Without any statistics, as after a burst.

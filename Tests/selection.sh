@@ -85,7 +85,7 @@ SQL
 fill() {
     sql -v letters="$letters" -v partner="$1" -v action="$2" <<'SQL' >>"$scratch/log"
 SELECT insp.create_partner(:'partner');
-SELECT insp.create_endpoint(:'partner', 'https://hooks.invalid/x');
+SELECT insp.create_endpoint(:'partner', 'https://hooks.example.com/x');
 SELECT max(e.id) AS endpoint FROM insp.endpoint e \gset
 SELECT insp.enqueue(jsonb_build_object('partner', :'partner', 'workflow', 'id', 'userReference', 'u', 'customerInternalReference', 'c',
     'consent', '{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z"}'::jsonb), front => 'x', back => 'x', face => 'x') AS first \gset
@@ -109,7 +109,7 @@ INSERT INTO insp.ready (queue, job_id) SELECT :queue, :base + g FROM generate_se
 -- In one transaction: the worker sends none before it is dead.
 BEGIN;
 INSERT INTO insp.callback (job_id, public_id, endpoint_id, url, definition_key, decision)
-SELECT j.id, j.public_id, :endpoint, 'https://hooks.invalid/x', 'id', 'PASSED' FROM insp.job j
+SELECT j.id, j.public_id, :endpoint, 'https://hooks.example.com/x', 'id', 'PASSED' FROM insp.job j
 WHERE j.id > :base AND j.id <= :base + :letters AND :'action' = 'replay';
 UPDATE insp.callback_waiting w SET state = 'dead', attempts = 9, due_at = clock_timestamp()
 FROM insp.callback c WHERE c.id = w.callback_id AND c.job_id > :base AND c.job_id <= :base + :letters AND :'action' = 'replay';

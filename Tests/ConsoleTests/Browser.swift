@@ -35,6 +35,13 @@ struct Browser: Sendable {
         try await self.send("GET", path, nil, headers)
     }
 
+    /// Begins an action on what its preview shows.
+    func begin(_ fields: [String: String]) async throws -> Answer {
+        let query = fields.filter { $0.key != "reason" && $0.key != "action" }.map { "\($0.key)=\($0.value)" }
+        let preview = try await self.get("/tasks/new?\(query.joined(separator: "&"))")
+        return try await self.post("/tasks", fields.merging(preview.edge) { $1 })
+    }
+
     /// Sends a form as the console's own page does, with its token.
     ///
     /// - Parameter headers: Instead of those that a browser sends; an empty value leaves a header out.

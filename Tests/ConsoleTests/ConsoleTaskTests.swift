@@ -17,10 +17,7 @@ import Testing
     }
 
     private func begin(_ browser: Browser, _ fields: [String: String]) async throws {
-        let query = fields.filter { $0.key != "reason" && $0.key != "action" }.map { "\($0.key)=\($0.value)" }
-        let preview = try await browser.get("/tasks/new?\(query.joined(separator: "&"))")
-        let answer = try await browser.post("/tasks", fields.merging(preview.edge) { $1 })
-        try #require(answer.status == 303)
+        try #require(try await browser.begin(fields).status == 303)
     }
 
     /// Works off everything, also what fails on the way, as consoles do.

@@ -7,12 +7,6 @@ import Testing
 
 /// Actions on whole selections of jobs, callbacks and endpoints; those of dead letters are in ``DeadLetterTests``.
 @Suite struct SelectionTests {
-    private func begin(_ browser: Browser, _ fields: [String: String]) async throws -> Browser.Answer {
-        let query = fields.filter { $0.key != "reason" && $0.key != "action" }.map { "\($0.key)=\($0.value)" }
-        let preview = try await browser.get("/tasks/new?\(query.joined(separator: "&"))")
-        return try await browser.post("/tasks", fields.merging(preview.edge) { $1 })
-    }
-
     @Test func `What a task did not do is told in sentences`() {
         #expect(TasksPage.sentences(1, "already 1") == "1 was done already.")
         #expect(
@@ -45,7 +39,7 @@ import Testing
         #expect(try await browser.get("/tasks/new?kind=jobs&state=delayed").text.contains("Act on 7 jobs"))
         #expect(try await browser.get("/tasks/new?kind=jobs&state=running").text.contains("The selection is empty"))
         let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]
-        #expect(try await self.begin(browser, fields).status == 303)
+        #expect(try await browser.begin(fields).status == 303)
         // Accepted after the preview.
         try await self.jobs(site, "bank", 3)
         while try await site.store.step() {}
@@ -95,7 +89,7 @@ import Testing
         let page = try await browser.get("/tasks/new?kind=jobs").text
         #expect(page.contains("Act on more than 10000 jobs") && page.contains("They are counted up to 10000."))
         #expect(
-            try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "by mistake"]).status == 303)
+            try await browser.begin(["kind": "jobs", "action": "cancel", "reason": "by mistake"]).status == 303)
         #expect(try await site.count("insp.console_task WHERE total = 10100") == 1)
         // What is beyond the bound is not read.
         try await site.admin.execute("BEGIN")
@@ -167,7 +161,7 @@ import Testing
         // What was counted anew, or by somebody else, is another task.
         let second = try await site.person("bob", "operator:bank")
         #expect(try await second.post("/tasks", fields).status == 303)
-        #expect(try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "more"]).status == 303)
+        #expect(try await browser.begin(["kind": "jobs", "action": "cancel", "reason": "more"]).status == 303)
         #expect(try await site.count("insp.console_task") == 3)
         try await site.close()
     }
@@ -189,7 +183,7 @@ import Testing
         // The sessions end first.
         try await one.execute("BEGIN")
         _ = try await one.query("SELECT insp.console_end_sessions('ann')")
-        async let refused = self.begin(ann, ["kind": "jobs", "action": "cancel", "reason": "mistake"])
+        async let refused = ann.begin(["kind": "jobs", "action": "cancel", "reason": "mistake"])
         try await someoneWaits()
         try await one.execute("COMMIT")
         let answer = try await refused
@@ -228,7 +222,7 @@ import Testing
             """)
         let browser = try await site.person("ann", "operator:bank")
         #expect(
-            try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]).status
+            try await browser.begin(["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]).status
                 == 303)
         await #expect(throws: (any Error).self) { try await site.store.step() }
         #expect(
@@ -250,7 +244,7 @@ import Testing
         try await self.jobs(site, "bank", 4)
         let browser = try await site.person("ann", "operator:bank")
         #expect(
-            try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]).status
+            try await browser.begin(["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]).status
                 == 303)
         func take() async throws -> [PostgresValue] {
             try await site.admin.execute("UPDATE insp.console_batch SET until = NULL")
@@ -293,7 +287,7 @@ import Testing
         _ = try await site.admin.query(
             "SELECT insp.callback_replay((SELECT min(webhook_id) FROM insp.v_callback_dead WHERE partner = 'shop'))")
         let fields = ["kind": "callbacks", "action": "replay", "reason": "their server is back"]
-        #expect(try await self.begin(browser, fields).status == 303)
+        #expect(try await browser.begin(fields).status == 303)
         while try await site.store.step() {}
         #expect(try await site.count("insp.console_task WHERE done = \(all) AND refused = 0") == 1)
         #expect(
@@ -315,7 +309,7 @@ import Testing
         let count = try await site.count(own)
         let browser = try await site.person("ann", "operator:bank")
         #expect(
-            try await self.begin(browser, ["kind": "endpoints", "action": "pause", "reason": "maintenance"]).status
+            try await browser.begin(["kind": "endpoints", "action": "pause", "reason": "maintenance"]).status
                 == 303)
         while try await site.store.step() {}
         #expect(try await site.count("\(own) AND paused") == count)
@@ -329,8 +323,7 @@ import Testing
                 "insp.v_operator_events WHERE action = 'callback_pause' AND detail ->> 'reason' = 'maintenance'")
                 == count - 1)
         #expect(
-            try await self.begin(
-                browser, ["kind": "endpoints", "action": "resume", "reason": "done", "state": "paused"]
+            try await browser.begin(["kind": "endpoints", "action": "resume", "reason": "done", "state": "paused"]
             ).status == 303)
         while try await site.store.step() {}
         #expect(try await site.count("\(own) AND paused") == 0)

@@ -88,8 +88,9 @@ SELECT insp.create_partner(:'partner');
 SELECT insp.create_endpoint(:'partner', 'https://hooks.example.com/x');
 SELECT max(e.id) AS endpoint FROM insp.endpoint e \gset
 SELECT insp.enqueue(jsonb_build_object('partner', :'partner', 'workflow', 'id', 'userReference', 'u', 'customerInternalReference', 'c',
-    'consent', '{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z"}'::jsonb), front => 'x', back => 'x', face => 'x') AS first \gset
-SELECT j.id AS base, r.queue FROM insp.job j JOIN insp.ready r ON r.job_id = j.id WHERE j.public_id = :'first' \gset
+    -- Out of the worker's reach until it is cancelled.
+    'delaySeconds', 3600, 'consent', '{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z"}'::jsonb), front => 'x', back => 'x', face => 'x') AS first \gset
+SELECT j.id AS base, d.queue FROM insp.job j JOIN insp.delayed d ON d.job_id = j.id WHERE j.public_id = :'first' \gset
 SELECT insp.cancel(:'first');
 -- Nothing else is accepted meanwhile: these numbers follow each other.
 SELECT count(nextval('insp.job_id')) FROM generate_series(1, :letters);
@@ -104,7 +105,6 @@ FROM insp.job_reference r, generate_series(1, :letters) g WHERE r.job_id = :base
 INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes)
 SELECT j.id, j.partner_id, 'TIMED_OUT', 3, 0 FROM insp.job j
 WHERE j.id > :base AND j.id <= :base + :letters AND :'action' IN ('rerun', 'resolve');
-DELETE FROM insp.ready WHERE queue = :queue;
 INSERT INTO insp.ready (queue, job_id) SELECT :queue, :base + g FROM generate_series(1, :letters) g WHERE :'action' = 'cancel';
 -- In one transaction: the worker sends none before it is dead.
 BEGIN;

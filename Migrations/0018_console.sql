@@ -91,7 +91,8 @@ CREATE TABLE insp.console_task (
     refusals jsonb NOT NULL DEFAULT '{}',
     ended_at timestamptz,
     ended_by text,
-    failure text CHECK (failure ~ '^[0-9A-Z]{5}$')
+    failure text CHECK (failure ~ '^[0-9A-Z]{5}$'),
+    seen pg_snapshot NOT NULL
 );
 CREATE INDEX console_task_actor ON insp.console_task (actor, began_at);
 CREATE UNIQUE INDEX console_task_once ON insp.console_task (actor, before, kind, action, filter);
@@ -107,14 +108,16 @@ COMMENT ON COLUMN insp.console_task.filter IS 'What else was asked for: a partne
 COMMENT ON COLUMN insp.console_task.reason IS
     'Why, in the words of who began it; null: removed with a person whose job it was done to, or with a partner';
 COMMENT ON COLUMN insp.console_task.began_at IS 'When it began';
-COMMENT ON COLUMN insp.console_task.before IS 'What came into the selection later is left alone';
+COMMENT ON COLUMN insp.console_task.before IS 'When the selection was counted that its actor saw';
 COMMENT ON COLUMN insp.console_task.total IS 'How many the selection had when it began';
 COMMENT ON COLUMN insp.console_task.done IS 'How many it was done to';
 COMMENT ON COLUMN insp.console_task.refused IS 'How many it was not done to';
-COMMENT ON COLUMN insp.console_task.refusals IS 'Of these, how many for each error code or SQLSTATE; already: somebody was quicker';
+COMMENT ON COLUMN insp.console_task.refusals IS 'Of these, how many for each error code or SQLSTATE; already: somebody was quicker; changed: an endpoint that was changed after the preview';
 COMMENT ON COLUMN insp.console_task.ended_at IS 'When it ended';
 COMMENT ON COLUMN insp.console_task.ended_by IS 'Who stopped it; null: nobody';
 COMMENT ON COLUMN insp.console_task.failure IS 'SQLSTATE of a failure that would recur with every batch, which ended it; null: none';
+COMMENT ON COLUMN insp.console_task.seen IS
+    'The transactions that the preview saw: what others have put into the selection, or changed in it, is left alone';
 GRANT SELECT ON insp.console_task TO insp_operator, insp_auditor;
 
 -- A batch is one row, which goes in the transaction that does it: whatever dies between two batches, nothing is done twice or left out.

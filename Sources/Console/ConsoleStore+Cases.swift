@@ -147,8 +147,8 @@ extension ConsoleStore {
     /// - Returns: Its id; `nil`: there is none.
     func takeNext(_ session: ConsoleSession, _ filter: CaseList.Filter) async throws -> String? {
         try await self.ask(
-            "SELECT insp.console_next($1, $2, $3)",
-            [session.key, .optional(filter.partner), .optional(filter.reason)]
+            "SELECT insp.console_next($1, $2, $3, $4::integer)",
+            [session.key, .optional(filter.partner), .optional(filter.reason), .int(Int64(filter.minutes))]
         ).single().optionalString(0)
     }
 

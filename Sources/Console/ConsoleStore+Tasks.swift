@@ -66,8 +66,10 @@ struct Selection: Sendable {
 /// What an action on a selection would touch.
 struct SelectionPreview: Sendable {
     var total: Int64
-    /// Up to when it counted, in microseconds since 1970; what comes later is left alone.
+    /// When it counted, in microseconds since 1970.
     var before: Int64
+    /// What the database saw then: what has come or changed since is left alone.
+    var seen: String
     /// The first of them.
     var sample: [(id: String, partner: String, what: String)]
 
@@ -104,26 +106,27 @@ struct TaskRow: Sendable {
 extension ConsoleStore {
     func preview(_ session: ConsoleSession, _ selection: Selection) async throws -> SelectionPreview {
         let row = try await self.ask(
-            "SELECT total, before, ids, partners, what FROM insp.console_preview($1, $2, $3::jsonb)",
+            "SELECT total, before, seen, ids, partners, what FROM insp.console_preview($1, $2, $3::jsonb)",
             [session.key, .text(selection.kind.rawValue), try selection.json], on: self.counts
         ).single()
         let total = try row.int("total")
         // Without rows there are no lists.
-        guard total > 0 else { return SelectionPreview(total: 0, before: try row.int("before"), sample: []) }
+        let (before, seen) = (try row.int("before"), try row.string("seen"))
+        guard total > 0 else { return SelectionPreview(total: 0, before: before, seen: seen, sample: []) }
         let (partners, what) = (try row.textArray("partners"), try row.textArray("what"))
         return SelectionPreview(
-            total: total, before: try row.int("before"),
+            total: total, before: before, seen: seen,
             sample: zip(try row.textArray("ids"), zip(partners, what)).map { ($0, $1.0, $1.1) })
     }
 
     func beginTask(
-        _ session: ConsoleSession, _ action: String, _ selection: Selection, before: Int64, reason: String
+        _ session: ConsoleSession, _ action: String, _ selection: Selection, before: Int64, seen: String, reason: String
     ) async throws {
         _ = try await self.ask(
-            "SELECT insp.console_begin_task($1, $2, $3, $4::jsonb, $5, $6)",
+            "SELECT insp.console_begin_task($1, $2, $3, $4::jsonb, $5, $6, $7)",
             [
                 session.key, .text(selection.kind.rawValue), .text(action), try selection.json, .int(before),
-                .text(reason),
+                .text(reason), .text(seen),
             ], on: self.counts)
     }
 

@@ -17,6 +17,13 @@ struct Browser: Sendable {
             (self.headers["set-cookie"] ?? "").split(separator: "\n").first { $0.hasPrefix("\(name)=") }.map(
                 String.init)
         }
+
+        /// What a preview's form says about what was counted.
+        var edge: [String: String] {
+            let before = self.text.firstMatch(of: /name='before' value='([0-9]+)'/)?.1
+            let seen = self.text.firstMatch(of: /name='seen' value='([0-9:,]+)'/)?.1
+            return ["before": String(before ?? "1"), "seen": String(seen ?? "1:1:")]
+        }
     }
 
     let port: UInt16
@@ -26,6 +33,13 @@ struct Browser: Sendable {
 
     func get(_ path: String, headers: [String: String] = [:]) async throws -> Answer {
         try await self.send("GET", path, nil, headers)
+    }
+
+    /// Begins an action on what its preview shows.
+    func begin(_ fields: [String: String]) async throws -> Answer {
+        let query = fields.filter { $0.key != "reason" && $0.key != "action" }.map { "\($0.key)=\($0.value)" }
+        let preview = try await self.get("/tasks/new?\(query.joined(separator: "&"))")
+        return try await self.post("/tasks", fields.merging(preview.edge) { $1 })
     }
 
     /// Sends a form as the console's own page does, with its token.

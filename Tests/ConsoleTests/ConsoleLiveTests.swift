@@ -81,8 +81,8 @@ import Testing
         #expect(before != nil && others != nil)
         _ = try await site.admin.query(
             "SELECT insp.enqueue('{\"partner\":\"bank\",\"workflow\":\"id\"}', front => 'x')")
-        let edge = String(Int64(Date().timeIntervalSince1970 * 1_000_000) + 60_000_000)
-        let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake", "before": edge]
+        let edge = try await ann.get("/tasks/new?kind=jobs").edge
+        let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"].merging(edge) { $1 }
         #expect(try await ann.post("/tasks", fields).status == 303)
         let open = self.id(try await ann.get("/live/tasks"))
         #expect(open != before)

@@ -58,6 +58,26 @@ import Testing
         try await site.close()
     }
 
+    @Test func `The next free case has waited for as long as the list asks for`() async throws {
+        let site = try await ConsoleSite()
+        try await self.older(site, "shop", 1)
+        let fresh = try await site.cases("bank")[0]
+        // By partner, and of every partner.
+        for (name, grant) in [("ann", "reviewer:bank"), ("eve", "reviewer:*")] {
+            let person = try await site.person(name, grant)
+            let none = try await person.post("/cases/next", ["partner": "bank", "minutes": "60"])
+            #expect(none.headers["location"] == "/cases?partner=bank&minutes=60&free=none", "\(name)")
+        }
+        let eve = try await site.person("eve", "reviewer:*")
+        let next = try #require(try await eve.post("/cases/next", ["minutes": "60"]).headers["location"])
+        #expect(next.hasPrefix("/cases/") && next != "/cases/\(fresh)")
+        #expect(try await site.count("insp.case_lease") == 1)
+        let ann = try await site.person("ann", "reviewer:bank")
+        let newest = try await ann.post("/cases/next", ["partner": "bank", "minutes": "0"])
+        #expect(newest.headers["location"] == "/cases/\(fresh)")
+        try await site.close()
+    }
+
     @Test func `No page names another partner's case, and as a place it is unknown`() async throws {
         let site = try await ConsoleSite()
         try await self.older(site, "bank", 600)

@@ -17,9 +17,7 @@ import Testing
     }
 
     private func begin(_ browser: Browser, _ fields: [String: String]) async throws {
-        let before = String(Int64(Date().timeIntervalSince1970 * 1_000_000) + 60_000_000)
-        let answer = try await browser.post("/tasks", fields.merging(["before": before]) { $1 })
-        try #require(answer.status == 303)
+        try #require(try await browser.begin(fields).status == 303)
     }
 
     /// Works off everything, also what fails on the way, as consoles do.
@@ -207,7 +205,10 @@ import Testing
                     [.bytes(secret.sha256), .text(filter)])
                 let second = try connection.query(read.sql)[0].int(0)
                 _ = try connection.query(
-                    "SELECT insp.console_begin_task($1, 'dead', 'resolve', $2::jsonb, 9000000000000000, 'x')",
+                    """
+                    SELECT insp.console_begin_task($1, 'dead', 'resolve', $2::jsonb,
+                        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'x', pg_current_snapshot()::text)
+                    """,
                     [.bytes(secret.sha256), .text(filter)])
                 return (second - first, try connection.query(read.sql)[0].int(0) - second)
             }

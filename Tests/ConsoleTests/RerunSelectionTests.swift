@@ -26,9 +26,8 @@ import Testing
     }
 
     private func begin(_ site: ConsoleSite, _ browser: Browser) async throws {
-        let page = try await browser.get("/tasks/new?kind=dead").text
-        let before = String(try #require(page.firstMatch(of: /name='before' value='([0-9]+)'/)?.1))
-        let fields = ["action": "rerun", "reason": "the server is back", "before": before]
+        let page = try await browser.get("/tasks/new?kind=dead")
+        let fields = ["action": "rerun", "reason": "the server is back"].merging(page.edge) { $1 }
         #expect(try await browser.post("/tasks", fields).status == 303)
     }
 

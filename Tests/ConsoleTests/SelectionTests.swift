@@ -7,18 +7,14 @@ import Testing
 
 /// Actions on whole selections of jobs, callbacks and endpoints; those of dead letters are in ``DeadLetterTests``.
 @Suite struct SelectionTests {
-    private func begin(_ browser: Browser, _ fields: [String: String]) async throws -> Browser.Answer {
-        let query = fields.filter { $0.key != "reason" && $0.key != "action" }.map { "\($0.key)=\($0.value)" }
-        let preview = try await browser.get("/tasks/new?\(query.joined(separator: "&"))")
-        let before = preview.text.firstMatch(of: /name='before' value='([0-9]+)'/)?.1
-        return try await browser.post("/tasks", fields.merging(["before": String(before ?? "1")]) { $1 })
-    }
-
     @Test func `What a task did not do is told in sentences`() {
         #expect(TasksPage.sentences(1, "already 1") == "1 was done already.")
         #expect(
             TasksPage.sentences(6, "PARTS_PURGED 2, ROW_LOCKED 1, already 3")
                 == "3 were done already. 3 were refused: 2 with PARTS_PURGED, 1 with ROW_LOCKED.")
+        #expect(
+            TasksPage.sentences(3, "changed 2, already 1")
+                == "1 was done already. 2 were changed after the preview, and left alone.")
         #expect(TasksPage.sentences(1, nil) == "1 was refused.")
     }
 
@@ -43,7 +39,7 @@ import Testing
         #expect(try await browser.get("/tasks/new?kind=jobs&state=delayed").text.contains("Act on 7 jobs"))
         #expect(try await browser.get("/tasks/new?kind=jobs&state=running").text.contains("The selection is empty"))
         let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]
-        #expect(try await self.begin(browser, fields).status == 303)
+        #expect(try await browser.begin(fields).status == 303)
         // Accepted after the preview.
         try await self.jobs(site, "bank", 3)
         while try await site.store.step() {}
@@ -54,6 +50,21 @@ import Testing
         // Three of the bank and four of the shop.
         #expect(try await site.count("insp.ready") == 7)
         #expect(try await site.count("insp.delayed") == 0)
+        try await site.close()
+    }
+
+    @Test func `What is the same for all jobs of a batch is worked out once`() async throws {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, "bank", 300)
+        try await site.admin.execute("BEGIN; SET LOCAL track_functions = 'all'")
+        let done = try await site.admin.query(
+            """
+            SELECT c.done FROM (SELECT array_agg(r.job_id) AS jobs, min(r.queue) AS queue, min(r.seq) AS first, max(r.seq) AS last
+                FROM insp.ready r) x, insp.cancel_each(x.jobs, x.queue, x.first, x.last) c
+            """)[0].int(0)
+        let calls = try await site.admin.query("SELECT sum(calls)::bigint FROM pg_stat_xact_user_functions")[0].int(0)
+        try await site.admin.execute("COMMIT")
+        #expect(done == 300 && (1..<100).contains(calls), "\(calls) calls for \(done) jobs")
         try await site.close()
     }
 
@@ -78,7 +89,7 @@ import Testing
         let page = try await browser.get("/tasks/new?kind=jobs").text
         #expect(page.contains("Act on more than 10000 jobs") && page.contains("They are counted up to 10000."))
         #expect(
-            try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "by mistake"]).status == 303)
+            try await browser.begin(["kind": "jobs", "action": "cancel", "reason": "by mistake"]).status == 303)
         #expect(try await site.count("insp.console_task WHERE total = 10100") == 1)
         // What is beyond the bound is not read.
         try await site.admin.execute("BEGIN")
@@ -135,8 +146,7 @@ import Testing
         try await self.jobs(site, "bank", 1200)
         let browser = try await site.person("ann", "operator:bank")
         let page = try await browser.get("/tasks/new?kind=jobs")
-        let before = String(try #require(page.text.firstMatch(of: /name='before' value='([0-9]+)'/)?.1))
-        let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake", "before": before]
+        let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"].merging(page.edge) { $1 }
         async let one = browser.post("/tasks", fields)
         async let other = browser.post("/tasks", fields)
         for answer in try await [one, other] {
@@ -151,7 +161,7 @@ import Testing
         // What was counted anew, or by somebody else, is another task.
         let second = try await site.person("bob", "operator:bank")
         #expect(try await second.post("/tasks", fields).status == 303)
-        #expect(try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "more"]).status == 303)
+        #expect(try await browser.begin(["kind": "jobs", "action": "cancel", "reason": "more"]).status == 303)
         #expect(try await site.count("insp.console_task") == 3)
         try await site.close()
     }
@@ -173,7 +183,7 @@ import Testing
         // The sessions end first.
         try await one.execute("BEGIN")
         _ = try await one.query("SELECT insp.console_end_sessions('ann')")
-        async let refused = self.begin(ann, ["kind": "jobs", "action": "cancel", "reason": "mistake"])
+        async let refused = ann.begin(["kind": "jobs", "action": "cancel", "reason": "mistake"])
         try await someoneWaits()
         try await one.execute("COMMIT")
         let answer = try await refused
@@ -184,7 +194,7 @@ import Testing
         _ = try await one.query(
             """
             SELECT insp.console_begin_task($1, 'jobs', 'cancel', '{}',
-                (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'mistake')
+                (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'mistake', pg_current_snapshot()::text)
             """, [.bytes(try #require(bob.secret).sha256)])
         async let ended = other.query("SELECT insp.console_end_sessions('bob')")
         try await someoneWaits()
@@ -212,7 +222,7 @@ import Testing
             """)
         let browser = try await site.person("ann", "operator:bank")
         #expect(
-            try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]).status
+            try await browser.begin(["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]).status
                 == 303)
         await #expect(throws: (any Error).self) { try await site.store.step() }
         #expect(
@@ -234,7 +244,7 @@ import Testing
         try await self.jobs(site, "bank", 4)
         let browser = try await site.person("ann", "operator:bank")
         #expect(
-            try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]).status
+            try await browser.begin(["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]).status
                 == 303)
         func take() async throws -> [PostgresValue] {
             try await site.admin.execute("UPDATE insp.console_batch SET until = NULL")
@@ -277,7 +287,7 @@ import Testing
         _ = try await site.admin.query(
             "SELECT insp.callback_replay((SELECT min(webhook_id) FROM insp.v_callback_dead WHERE partner = 'shop'))")
         let fields = ["kind": "callbacks", "action": "replay", "reason": "their server is back"]
-        #expect(try await self.begin(browser, fields).status == 303)
+        #expect(try await browser.begin(fields).status == 303)
         while try await site.store.step() {}
         #expect(try await site.count("insp.console_task WHERE done = \(all) AND refused = 0") == 1)
         #expect(
@@ -299,7 +309,7 @@ import Testing
         let count = try await site.count(own)
         let browser = try await site.person("ann", "operator:bank")
         #expect(
-            try await self.begin(browser, ["kind": "endpoints", "action": "pause", "reason": "maintenance"]).status
+            try await browser.begin(["kind": "endpoints", "action": "pause", "reason": "maintenance"]).status
                 == 303)
         while try await site.store.step() {}
         #expect(try await site.count("\(own) AND paused") == count)
@@ -313,8 +323,7 @@ import Testing
                 "insp.v_operator_events WHERE action = 'callback_pause' AND detail ->> 'reason' = 'maintenance'")
                 == count - 1)
         #expect(
-            try await self.begin(
-                browser, ["kind": "endpoints", "action": "resume", "reason": "done", "state": "paused"]
+            try await browser.begin(["kind": "endpoints", "action": "resume", "reason": "done", "state": "paused"]
             ).status == 303)
         while try await site.store.step() {}
         #expect(try await site.count("\(own) AND paused") == 0)
@@ -327,11 +336,13 @@ import Testing
     {
         let site = try await ConsoleSite()
         let browser = try await site.person("ann", "operator:*")
-        let good = ["kind": "jobs", "action": "cancel", "reason": "x", "before": "9000000000000000"]
+        let good = ["kind": "jobs", "action": "cancel", "reason": "x", "before": "1000000", "seen": "1:1:"]
         for wrong in [
             ["action": "rerun"], ["action": "pause"], ["kind": "dead"], ["kind": "x"], ["lane": "x"],
             ["state": "paused"],
             ["reason": ""], ["reason": String(repeating: "x", count: 201)], ["before": "0"], ["before": "x"],
+            // Of the future.
+            ["before": "9000000000000000"], ["seen": "1:9000000000000000:"], ["seen": "x"], ["seen": ""],
             ["partner": "nobody"], ["kind": "callbacks", "action": "replay", "endpoint": "x"],
         ] {
             #expect(try await browser.post("/tasks", good.merging(wrong) { $1 }).status == 400, "\(wrong)")

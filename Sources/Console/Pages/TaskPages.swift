@@ -16,9 +16,11 @@ struct SelectionPage {
                 kind == .dead || kind == .jobs ? "<a href='/jobs/\(row.id)'>\(row.id)</a>" : "\(row.id)"
             return "<tr><th scope='row'>\(name)</th><td>\(row.partner)</td><td>\(row.what)</td></tr>\n"
         }
-        let hidden = ([("kind", kind.rawValue), ("before", String(self.preview.before))] + self.selection.filter).map {
-            "<input type='hidden' name='\($0.0)' value='\($0.1)'/>\n" as Markup
-        }
+        let hidden =
+            ([("kind", kind.rawValue), ("before", String(self.preview.before)), ("seen", self.preview.seen)]
+            + self.selection.filter).map {
+                "<input type='hidden' name='\($0.0)' value='\($0.1)'/>\n" as Markup
+            }
         let choices = kind.actions.map { name, text -> Markup in
             "<label><input type='radio' name='action' value='\(name)' required='required'/> \(text)</label>\n"
         }
@@ -38,7 +40,7 @@ struct SelectionPage {
         if total > 0 {
             content.append(
                 """
-                <p>Anything that joins the selection from now on is left out.</p>
+                <p>Anything that joins the selection, moves or changes from now on is left alone.</p>
                 <form method='post' action='/tasks' class='decide'>\(ConsolePage.token(self.session))
                 \(hidden)<fieldset><legend>Action</legend>
                 \(choices)</fieldset>
@@ -120,10 +122,15 @@ struct TasksPage {
         let already = counts.filter { $0.code == "already" }.reduce(0) { $0 + $1.count }
         var sentences: [String] = []
         if already > 0 { sentences.append("\(were(already)) done already.") }
-        if refused > already {
-            let codes = counts.filter { $0.code != "already" }.map { "\($0.count) with \($0.code)" }
+        let changed = counts.filter { $0.code == "changed" }.reduce(0) { $0 + $1.count }
+        if changed > 0 { sentences.append("\(were(changed)) changed after the preview, and left alone.") }
+        if refused > already + changed {
+            let codes = counts.filter { !["already", "changed"].contains($0.code) }.map {
+                "\($0.count) with \($0.code)"
+            }
             sentences.append(
-                "\(were(refused - already)) refused\(codes.isEmpty ? "" : ": " + codes.joined(separator: ", ")).")
+                "\(were(refused - already - changed)) refused\(codes.isEmpty ? "" : ": " + codes.joined(separator: ", "))."
+            )
         }
         return sentences.joined(separator: " ")
     }

@@ -23,14 +23,16 @@ extension ConsoleRoute {
         },
         ConsoleRoute("POST", "/cases/next", .roles([.reviewer])) { call, form in
             let session = try call.signedIn()
-            let filter = CaseList.Filter(partner: form["partner"], reason: form["reason"]?.uppercased())
+            let minutes = form["minutes"].flatMap { Int($0) } ?? 0
+            let filter = CaseList.Filter(
+                partner: form["partner"], reason: form["reason"]?.uppercased(),
+                minutes: max(0, min(minutes, 1_000_000)))
             if let id = try await call.store.takeNext(session, filter) {
                 return ConsoleCall.redirect("/cases/\(id)")
             }
-            let minutes = form["minutes"].flatMap { Int($0) } ?? 0
             let query = ConsolePage.query([
                 ("partner", filter.partner), ("reason", filter.reason),
-                ("minutes", minutes > 0 ? String(minutes) : nil), ("free", "none"),
+                ("minutes", filter.minutes > 0 ? String(filter.minutes) : nil), ("free", "none"),
             ])
             return ConsoleCall.redirect("/cases\(query)")
         },

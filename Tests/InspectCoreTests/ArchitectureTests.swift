@@ -329,7 +329,7 @@ import Testing
             let text = try String(contentsOf: tests.appendingPathComponent(name), encoding: .utf8)
             let lines = text.split(separator: "\n")
             for (index, line) in lines.enumerated() where line.drop(while: { $0 == " " }).hasPrefix("@Test") {
-                let signature = lines[index...].first { $0.contains(/^ *(?:@Test\b.* )?func /) } ?? line
+                let signature = lines[index...].first { $0.contains(#/^ *(?:@Test\b.* )?func /#) } ?? line
                 #expect(signature.contains(/func `[A-Z0-9][^`]* [^`]*[^`.]`/), "\(name): \(signature)")
                 count += 1
             }

@@ -572,7 +572,27 @@ CREATE FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, 
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.capture_parts(p_workflow text, p_format text, p_challenge text) RETURNS text[]
+CREATE TABLE insp.workflow (
+    name text NOT NULL,
+    place smallint NOT NULL,
+    definition_key text NOT NULL,
+    capabilities text[] NOT NULL,
+    stages smallint[] NOT NULL,
+    takes text[] NOT NULL,
+    needs_all text[] DEFAULT '{}'::text[] NOT NULL,
+    needs_one text[] DEFAULT '{}'::text[] NOT NULL,
+    captures text[] DEFAULT '{}'::text[] NOT NULL,
+    face_event text,
+    meaning text NOT NULL,
+    CONSTRAINT workflow_check CHECK ((needs_all <@ takes)),
+    CONSTRAINT workflow_check1 CHECK ((needs_one <@ takes)),
+    CONSTRAINT workflow_check2 CHECK ((captures <@ takes)),
+    CONSTRAINT workflow_face_event_check CHECK ((face_event = ANY (ARRAY['enrollment'::text, 'verification'::text, 'liveness'::text]))),
+    CONSTRAINT workflow_name_check CHECK ((name ~ '^[a-z_]+$'::text)),
+    CONSTRAINT workflow_stages_check CHECK ((stages <@ ARRAY[(4)::smallint, (8)::smallint, (16)::smallint, (32)::smallint]))
+);
+
+CREATE FUNCTION insp.capture_parts(p_flow insp.workflow, p_format text, p_challenge text) RETURNS text[]
     LANGUAGE sql IMMUTABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -667,24 +687,6 @@ CREATE FUNCTION insp.check_capture_options(p jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
-
-CREATE TABLE insp.workflow (
-    name text NOT NULL,
-    place smallint NOT NULL,
-    definition_key text NOT NULL,
-    capabilities text[] NOT NULL,
-    stages smallint[] NOT NULL,
-    takes text[] NOT NULL,
-    needs_all text[] DEFAULT '{}'::text[] NOT NULL,
-    needs_one text[] DEFAULT '{}'::text[] NOT NULL,
-    face_event text,
-    meaning text NOT NULL,
-    CONSTRAINT workflow_check CHECK ((needs_all <@ takes)),
-    CONSTRAINT workflow_check1 CHECK ((needs_one <@ takes)),
-    CONSTRAINT workflow_face_event_check CHECK ((face_event = ANY (ARRAY['enrollment'::text, 'verification'::text, 'liveness'::text]))),
-    CONSTRAINT workflow_name_check CHECK ((name ~ '^[a-z_]+$'::text)),
-    CONSTRAINT workflow_stages_check CHECK ((stages <@ ARRAY[(4)::smallint, (8)::smallint, (16)::smallint, (32)::smallint]))
-);
 
 CREATE FUNCTION insp.check_challenge(p jsonb, p_flow insp.workflow, p_kinds text[]) RETURNS void
     LANGUAGE plpgsql STABLE
@@ -906,7 +908,7 @@ CREATE FUNCTION insp.console_begin(p_actor text) RETURNS void
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text) RETURNS bigint
+CREATE FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text, p_seen text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1030,7 +1032,7 @@ CREATE FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text DEFAULT N
     SET jit TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_reason text DEFAULT NULL::text) RETURNS uuid
+CREATE FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_reason text DEFAULT NULL::text, p_minutes integer DEFAULT 0) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1096,7 +1098,7 @@ CREATE FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[]) RETURNS record
+CREATE FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[], OUT seen text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1140,7 +1142,7 @@ CREATE FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) RETURNS bo
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_selection(p_kind text, p_partners integer[], p_filter jsonb, p_before timestamp with time zone, p_limit integer) RETURNS TABLE(target bigint, queue integer, place bigint)
+CREATE FUNCTION insp.console_selection(p_kind text, p_partners integer[], p_filter jsonb, p_before timestamp with time zone, p_limit integer) RETURNS TABLE(target bigint, queue integer, place bigint, version xid)
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1417,9 +1419,9 @@ CREATE TABLE insp.token_revocation (
     due_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     ends_at timestamp with time zone NOT NULL,
     attempts integer DEFAULT 0 NOT NULL,
-    lease bigint,
+    permit bigint,
     last_code text,
-    token_lease bigint
+    token_permit bigint
 );
 
 CREATE FUNCTION insp.end_revocation(r insp.token_revocation, p_code text) RETURNS void
@@ -3413,13 +3415,13 @@ CREATE FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label te
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.revocation_settle(p_id bigint, p_lease bigint, p_code text DEFAULT NULL::text, p_is_final boolean DEFAULT true) RETURNS boolean
+CREATE FUNCTION insp.revocation_claim(p_region text DEFAULT NULL::text, OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
     AS ...
 
-CREATE FUNCTION insp.revocation_take(p_region text DEFAULT NULL::text, OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) RETURNS record
+CREATE FUNCTION insp.revocation_settle(p_id bigint, p_permit bigint, p_code text DEFAULT NULL::text, p_is_final boolean DEFAULT true) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
@@ -3840,19 +3842,19 @@ CREATE FUNCTION insp.thin_checkpoints(p_limit integer) RETURNS integer
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) RETURNS void
+CREATE FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait double precision) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
     AS ...
 
-CREATE FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) RETURNS bigint
+CREATE FUNCTION insp.token_store(p_endpoint bigint, p_permit bigint, p_token text, p_lifetime double precision, p_early double precision) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
     AS ...
 
-CREATE FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint DEFAULT NULL::bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text, OUT partner integer) RETURNS record
+CREATE FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint DEFAULT NULL::bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT permit bigint, OUT code text, OUT partner integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
@@ -3924,6 +3926,10 @@ CREATE FUNCTION insp.wake(p_lane smallint) RETURNS void
 CREATE FUNCTION insp.wake_all() RETURNS void
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.was_seen(p_version xid, p_seen pg_snapshot) RETURNS boolean
+    LANGUAGE sql STABLE
     AS ...
 
 CREATE FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) RETURNS void
@@ -4013,14 +4019,14 @@ CREATE TABLE insp.access_token (
     generation bigint DEFAULT 0 NOT NULL,
     refresh_at timestamp with time zone,
     expires_at timestamp with time zone,
-    lease bigint,
-    lease_until timestamp with time zone,
+    permit bigint,
+    permit_until timestamp with time zone,
     failed_until timestamp with time zone,
     last_code text
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
-CREATE SEQUENCE insp.access_token_lease
+CREATE SEQUENCE insp.access_token_permit
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -4184,6 +4190,7 @@ CREATE TABLE insp.console_task (
     ended_at timestamp with time zone,
     ended_by text,
     failure text,
+    seen pg_snapshot NOT NULL,
     CONSTRAINT console_task_action_check CHECK ((action = ANY (ARRAY['rerun'::text, 'resolve'::text, 'cancel'::text, 'replay'::text, 'pause'::text, 'resume'::text, 'enable'::text]))),
     CONSTRAINT console_task_failure_check CHECK ((failure ~ '^[0-9A-Z]{5}$'::text)),
     CONSTRAINT console_task_kind_check CHECK ((kind = ANY (ARRAY['dead'::text, 'jobs'::text, 'callbacks'::text, 'endpoints'::text]))),
@@ -6278,7 +6285,11 @@ GRANT ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 
 REVOKE ALL ON FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea, p_grace interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text, p_purposes text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text, p_purposes text[]) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.capture_parts(p_workflow text, p_format text, p_challenge text) FROM PUBLIC;
+GRANT SELECT ON TABLE insp.workflow TO insp_producer;
+GRANT SELECT ON TABLE insp.workflow TO insp_gateway;
+GRANT SELECT ON TABLE insp.workflow TO insp_operator;
+GRANT SELECT ON TABLE insp.workflow TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.capture_parts(p_flow insp.workflow, p_format text, p_challenge text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_payload(s insp.capture_session, p_payload jsonb, p_kinds text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_repeat(p_credential bigint, p_idempotency bytea, p_digest bytea, p_token_sha256 bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_result(p_token_sha256 bytea, p_browser_sha256 bytea) FROM PUBLIC;
@@ -6297,10 +6308,6 @@ GRANT SELECT ON TABLE insp.endpoint TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_callback_host(p_url text, partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_capture_options(p jsonb) FROM PUBLIC;
-GRANT SELECT ON TABLE insp.workflow TO insp_producer;
-GRANT SELECT ON TABLE insp.workflow TO insp_gateway;
-GRANT SELECT ON TABLE insp.workflow TO insp_operator;
-GRANT SELECT ON TABLE insp.workflow TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.check_challenge(p jsonb, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_consent(p jsonb, partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) FROM PUBLIC;
@@ -6366,8 +6373,8 @@ GRANT ALL ON FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_
 REVOKE ALL ON FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_begin(p_actor text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text, p_seen text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text, p_seen text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) FROM PUBLIC;
@@ -6401,8 +6408,8 @@ REVOKE ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store tex
 GRANT ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed double precision, OUT keys bigint, OUT keys_oldest double precision, OUT persons bigint, OUT persons_oldest double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest double precision, OUT checkpoint bigint, OUT signer text, OUT signed double precision) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text, p_partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text, p_partner text) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text, p_reason text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text, p_reason text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_one(p_action text, p_target bigint, p_reason text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_overseer(p_token_sha256 bytea, p_roles text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer) FROM PUBLIC;
@@ -6419,8 +6426,8 @@ GRANT ALL ON FUNCTION insp.console_people(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_person_named(p_issuer text, p_subject text, p_name text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[]) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[], OUT seen text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[], OUT seen text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_proposals(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_proposals(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_pulse(p_tokens bytea[], p_subjects text[]) FROM PUBLIC;
@@ -7032,10 +7039,10 @@ REVOKE ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_reviewer;
 REVOKE ALL ON FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.revocation_settle(p_id bigint, p_lease bigint, p_code text, p_is_final boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.revocation_settle(p_id bigint, p_lease bigint, p_code text, p_is_final boolean) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.revocation_take(p_region text, OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.revocation_take(p_region text, OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.revocation_claim(p_region text, OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.revocation_claim(p_region text, OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.revocation_settle(p_id bigint, p_permit bigint, p_code text, p_is_final boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.revocation_settle(p_id bigint, p_permit bigint, p_code text, p_is_final boolean) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text, p_purpose text) FROM PUBLIC;
@@ -7157,12 +7164,12 @@ REVOKE ALL ON FUNCTION insp.templates_gone() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.test_mark(p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.test_partner(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.thin_checkpoints(p_limit integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text, OUT partner integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text, OUT partner integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait double precision) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_permit bigint, p_token text, p_lifetime double precision, p_early double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_permit bigint, p_token text, p_lifetime double precision, p_early double precision) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT permit bigint, OUT code text, OUT partner integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT permit bigint, OUT code text, OUT partner integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) TO insp_producer;
 GRANT ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) TO insp_operator;
@@ -7184,6 +7191,7 @@ GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.waiting_sessions(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.wake(p_lane smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.wake_all() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.was_seen(p_version xid, p_seen pg_snapshot) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.why_waiting(p_queues integer[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.why_waiting(p_queues integer[]) TO insp_operator;
@@ -7213,8 +7221,8 @@ GRANT SELECT(refresh_at) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(refresh_at) ON TABLE insp.access_token TO insp_auditor;
 GRANT SELECT(expires_at) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(expires_at) ON TABLE insp.access_token TO insp_auditor;
-GRANT SELECT(lease_until) ON TABLE insp.access_token TO insp_operator;
-GRANT SELECT(lease_until) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT(permit_until) ON TABLE insp.access_token TO insp_operator;
+GRANT SELECT(permit_until) ON TABLE insp.access_token TO insp_auditor;
 GRANT SELECT(failed_until) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(failed_until) ON TABLE insp.access_token TO insp_auditor;
 GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_operator;

@@ -57,10 +57,10 @@ import Testing
         // Neither is as long as a value that the MRZ has.
         var page = self.page.filter { !["ERIKSSON", "ANNA MARIA", "ZENITH"].contains($0.text) }
         page += [(place, 0.5, 0.38, 0.017), (title, 0.3, 0.05, 0.017)]
-        let signed = self.read(page + [("ANNA MARIA ERIKSSON", 0.6, 0.55, 0.018)], expected: Self.expected)
-        #expect(signed.contains("ANNA MARIA ERIKSSON") && signed.contains(place))
-        let listed = self.read(page + [("ERIKSSON, ANNA MARIA", 0.3, 0.17, 0.017)], expected: Self.expected)
-        #expect(listed.contains(place) && !listed.contains(title), "\(listed) \(signed)")
+        let signed = self.read([("ANNA MARIA ERIKSSON", 0.6, 0.55, 0.018)] + page, expected: Self.expected)
+        #expect(signed.contains("ANNA MARIA ERIKSSON") && signed.contains(place) && signed.contains(title), "\(signed)")
+        let listed = self.read([("ERIKSSON, ANNA MARIA", 0.3, 0.17, 0.017)] + page, expected: Self.expected)
+        #expect(listed.contains(place) && !listed.contains(title), "\(listed)")
     }
 
     @Test func `Without machine-readable data all lines are read, as far as the time goes`() {

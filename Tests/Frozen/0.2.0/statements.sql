@@ -10,12 +10,12 @@ SELECT * FROM insp.callback_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- Callbacks, the queue
 -- takes: text
--- gives: id bigint, lease bigint, endpoint bigint, document text, due_in double precision
-SELECT * FROM insp.revocation_take($1);
+-- gives: id bigint, permit bigint, endpoint bigint, document text, due_in double precision
+SELECT * FROM insp.revocation_claim($1);
 
 -- Callbacks, the queue
 -- takes: bigint, bigint
--- gives: token text, generation bigint, refresh_in double precision, expires_in double precision, lease bigint, code text, partner integer
+-- gives: token text, generation bigint, refresh_in double precision, expires_in double precision, permit bigint, code text, partner integer
 SELECT * FROM insp.token_take($1, $2);
 
 -- Callbacks, the queue
@@ -161,9 +161,9 @@ SELECT insp.console_approve($1, $2);
 SELECT insp.console_batch_fail($1, $2::integer, $3, $4);
 
 -- Console, the queue
--- takes: bytea, text, text, jsonb, bigint, text
+-- takes: bytea, text, text, jsonb, bigint, text, text
 -- gives: console_begin_task bigint
-SELECT insp.console_begin_task($1, $2, $3, $4::jsonb, $5, $6);
+SELECT insp.console_begin_task($1, $2, $3, $4::jsonb, $5, $6, $7);
 
 -- Console, the queue
 -- takes: bytea, uuid, text, text, text
@@ -181,9 +181,9 @@ SELECT insp.console_end_person($1, $2, $3);
 SELECT insp.console_keep($1, $2);
 
 -- Console, the queue
--- takes: bytea, text, text
+-- takes: bytea, text, text, integer
 -- gives: console_next uuid
-SELECT insp.console_next($1, $2, $3);
+SELECT insp.console_next($1, $2, $3, $4::integer);
 
 -- Console, the queue
 -- takes: bytea, text, text, boolean, text
@@ -303,8 +303,8 @@ SELECT task, batch, attempt FROM insp.console_batch_take();
 
 -- Console, the queue
 -- takes: bytea, text, jsonb
--- gives: total integer, before bigint, ids text[], partners text[], what text[]
-SELECT total, before, ids, partners, what FROM insp.console_preview($1, $2, $3::jsonb);
+-- gives: total integer, before bigint, seen text, ids text[], partners text[], what text[]
+SELECT total, before, seen, ids, partners, what FROM insp.console_preview($1, $2, $3::jsonb);
 
 -- Console, the queue
 -- takes: bytea, bigint

@@ -14,7 +14,7 @@ COMMENT ON COLUMN insp.error_code.sqlstate IS 'SQLSTATE of a refused call';
 COMMENT ON COLUMN insp.error_code.message IS 'One sentence without personal data';
 COMMENT ON COLUMN insp.error_code.retryable IS 'Whether the same work may succeed later without any change by the caller';
 COMMENT ON COLUMN insp.error_code.http_status IS 'Status of an HTTP request that is refused with it; null: it ends jobs or attempts, never a request';
-COMMENT ON COLUMN insp.error_code.hint IS 'What is allowed, or what to do: the HINT of a refused call that has none of its own';
+COMMENT ON COLUMN insp.error_code.hint IS 'What is allowed, or what to do: the HINT of a refused call without a specific one';
 GRANT SELECT ON insp.error_code TO insp_producer, insp_worker, insp_gateway, insp_operator, insp_reviewer, insp_auditor, insp_console;
 INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hint) VALUES
     ('PAYLOAD_INVALID', 'IN001', 'the request is not valid', false, 400, NULL),

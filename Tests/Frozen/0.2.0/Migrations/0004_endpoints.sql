@@ -48,7 +48,7 @@ COMMENT ON COLUMN insp.endpoint.enabled IS 'Callbacks of a disabled endpoint are
 COMMENT ON COLUMN insp.endpoint.max_inflight IS 'Callbacks under way at once, over all workers';
 COMMENT ON COLUMN insp.endpoint.is_default IS 'The endpoint that the partner''s jobs use; one for each partner';
 COMMENT ON COLUMN insp.endpoint.created_at IS 'When the endpoint was added';
-COMMENT ON COLUMN insp.endpoint.gone_at IS 'When the endpoint last answered 410 Gone: its partner wants no more callbacks there';
+COMMENT ON COLUMN insp.endpoint.gone_at IS 'When the endpoint last answered 410 Gone: its partner wants no further callbacks there';
 COMMENT ON COLUMN insp.endpoint.paused IS 'Whether its callbacks wait, with their times, until insp.callback_resume';
 COMMENT ON COLUMN insp.endpoint.paused_by_partner IS 'Whether its partner paused it, which may then also resume it';
 COMMENT ON COLUMN insp.endpoint.disabled_reason IS 'Why it is not enabled';
@@ -161,8 +161,8 @@ CREATE TABLE insp.access_token (
     generation bigint NOT NULL DEFAULT 0,
     refresh_at timestamptz,
     expires_at timestamptz,
-    lease bigint,
-    lease_until timestamptz,
+    permit bigint,
+    permit_until timestamptz,
     failed_until timestamptz,
     last_code text
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
@@ -171,14 +171,14 @@ COMMENT ON COLUMN insp.access_token.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.access_token.generation IS 'Rises with each token, so that the refusal of an old one does not invalidate a newer one';
 COMMENT ON COLUMN insp.access_token.refresh_at IS 'When one dispatcher gets the next token while the others continue with this one';
 COMMENT ON COLUMN insp.access_token.expires_at IS 'When it expires';
-COMMENT ON COLUMN insp.access_token.lease IS 'Number of the current right to refresh it';
-COMMENT ON COLUMN insp.access_token.lease_until IS 'When that right lapses, since its holder may have died';
+COMMENT ON COLUMN insp.access_token.permit IS 'Number of the current permit to refresh it';
+COMMENT ON COLUMN insp.access_token.permit_until IS 'When that permit lapses, since its holder may have died';
 COMMENT ON COLUMN insp.access_token.failed_until IS 'After a failure, no dispatcher asks again before this';
 COMMENT ON COLUMN insp.access_token.last_code IS 'Code of the last failure (insp.error_code)';
-GRANT SELECT (endpoint_id, generation, refresh_at, expires_at, lease_until, failed_until, last_code)
+GRANT SELECT (endpoint_id, generation, refresh_at, expires_at, permit_until, failed_until, last_code)
     ON insp.access_token TO insp_operator, insp_auditor;
-CREATE SEQUENCE insp.access_token_lease AS bigint;
-COMMENT ON SEQUENCE insp.access_token_lease IS 'Numbers of rights to refresh or to revoke a token; each is used once';
+CREATE SEQUENCE insp.access_token_permit AS bigint;
+COMMENT ON SEQUENCE insp.access_token_permit IS 'Numbers of permits to refresh or to revoke a token; each is used once';
 
 CREATE TABLE insp.token_revocation (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -188,9 +188,9 @@ CREATE TABLE insp.token_revocation (
     due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     ends_at timestamptz NOT NULL,
     attempts integer NOT NULL DEFAULT 0,
-    lease bigint,
+    permit bigint,
     last_code text,
-    token_lease bigint
+    token_permit bigint
 );
 CREATE INDEX token_revocation_due ON insp.token_revocation (due_at);
 CREATE INDEX token_revocation_endpoint ON insp.token_revocation (endpoint_id);
@@ -203,8 +203,8 @@ COMMENT ON COLUMN insp.token_revocation.requested_at IS 'When the authorization 
 COMMENT ON COLUMN insp.token_revocation.due_at IS 'When a dispatcher tries; while one does, when another one may';
 COMMENT ON COLUMN insp.token_revocation.ends_at IS 'When dispatchers stop trying: the token has expired, or a day has passed';
 COMMENT ON COLUMN insp.token_revocation.attempts IS 'How often it was tried';
-COMMENT ON COLUMN insp.token_revocation.lease IS 'Number of the right to try it';
+COMMENT ON COLUMN insp.token_revocation.permit IS 'Number of the permit to try it';
 COMMENT ON COLUMN insp.token_revocation.last_code IS 'Code of the last failure (insp.error_code)';
-COMMENT ON COLUMN insp.token_revocation.token_lease IS
-    'Number of the right to get the token, while a dispatcher was getting it when the authorization was removed; null: it is there';
+COMMENT ON COLUMN insp.token_revocation.token_permit IS
+    'Number of the permit to get the token, while a dispatcher was getting it when the authorization was removed; null: it is there';
 GRANT SELECT ON insp.token_revocation TO insp_operator, insp_auditor;

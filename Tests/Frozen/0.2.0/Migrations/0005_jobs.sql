@@ -139,7 +139,7 @@ CREATE TABLE insp.step (
     body bytea,
     PRIMARY KEY (job_id, status)
 ) PARTITION BY RANGE (job_id);
-COMMENT ON TABLE insp.step IS 'Results of stages, written once each, besides that of a vendor''s session, which each further blob replaces; 128 is the job''s result';
+COMMENT ON TABLE insp.step IS 'Results of stages, each written once, except that of a vendor''s session, which each further blob replaces; 128 is the job''s result';
 COMMENT ON COLUMN insp.step.job_id IS 'The job';
 COMMENT ON COLUMN insp.step.status IS 'The status that the job reached with the result';
 COMMENT ON COLUMN insp.step.fence IS 'Fence of the lease it was written under; 0: finished without a worker';
@@ -289,7 +289,7 @@ CREATE INDEX dead_open_code ON insp.dead (code, died_at, job_id) WHERE resolved_
 CREATE INDEX dead_open_partner ON insp.dead (partner_id, died_at, job_id) WHERE resolved_at IS NULL;
 COMMENT ON TABLE insp.dead IS 'Dead-lettered jobs, until an operator resolves them; each is finished as NOT_EXECUTED';
 COMMENT ON COLUMN insp.dead.job_id IS 'The job';
-COMMENT ON COLUMN insp.dead.partner_id IS 'The job''s partner: a small one''s are found beside any number of others''';
+COMMENT ON COLUMN insp.dead.partner_id IS 'The job''s partner: those of a small partner are found quickly among any number of others';
 COMMENT ON COLUMN insp.dead.code IS 'Error code it ended with';
 COMMENT ON COLUMN insp.dead.detail IS 'What was wrong, without personal data';
 COMMENT ON COLUMN insp.dead.attempts IS 'Attempts made';

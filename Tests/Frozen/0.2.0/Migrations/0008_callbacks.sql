@@ -61,7 +61,7 @@ COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure removed its decisi
 COMMENT ON COLUMN insp.callback.form IS
     'How the body is composed. A version that changes this, or insp.job_result, gives new rows another number and composes old ones as before';
 COMMENT ON COLUMN insp.callback.region IS 'The job''s region: only its dispatchers may send it; 0: any';
-COMMENT ON COLUMN insp.callback.face IS 'What its body tells of the face SDK''s event (insp.face_words), until the job is erased; null: nothing';
+COMMENT ON COLUMN insp.callback.face IS 'What its body says about the face SDK''s event (insp.face_words), until the job is erased; null: nothing';
 -- Not the URL and the trace, which a job's caller chose: either may identify a person. insp.v_callback has the origin.
 GRANT SELECT (id, webhook_id, job_id, endpoint_id, event, body, created_at, public_id, definition_key, decision, is_expired,
     has_reference, has_result, is_sealed, is_erased, form, region, face) ON insp.callback TO insp_operator, insp_auditor;

@@ -40,6 +40,7 @@ CREATE TABLE insp.workflow (
     takes text[] NOT NULL,
     needs_all text[] NOT NULL DEFAULT '{}' CHECK (needs_all <@ takes),
     needs_one text[] NOT NULL DEFAULT '{}' CHECK (needs_one <@ takes),
+    captures text[] NOT NULL DEFAULT '{}' CHECK (captures <@ takes),
     face_event text CHECK (face_event IN ('enrollment', 'verification', 'liveness')),
     meaning text NOT NULL
 );
@@ -53,23 +54,27 @@ COMMENT ON COLUMN insp.workflow.stages IS 'Statuses whose results are stored, in
 COMMENT ON COLUMN insp.workflow.takes IS 'Kinds of part that a job may have (insp.part_kind)';
 COMMENT ON COLUMN insp.workflow.needs_all IS 'Kinds that it must have';
 COMMENT ON COLUMN insp.workflow.needs_one IS 'Kinds of which it must have at least one';
+COMMENT ON COLUMN insp.workflow.captures IS
+    'Kinds that a capture link''s page takes, in order: BACK of cards alone, FRAMES for a challenge; none: no link runs it';
 COMMENT ON COLUMN insp.workflow.face_event IS 'Type of the face SDK''s event at its end; null: none';
 COMMENT ON COLUMN insp.workflow.meaning IS 'What it does';
 GRANT SELECT ON insp.workflow TO insp_producer, insp_gateway, insp_operator, insp_auditor;
-INSERT INTO insp.workflow (name, place, definition_key, capabilities, stages, takes, needs_all, needs_one, face_event, meaning) VALUES
+INSERT INTO insp.workflow (name, place, definition_key, capabilities, stages, takes, needs_all, needs_one, captures, face_event,
+    meaning) VALUES
     -- A chip alone identifies the holder; there is no image to check then.
     ('id', 1, '2', '{usability,imageChecks,extraction,dataChecks}', '{4,8}',
-        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,DG7,DG11,DG12,SOD,SESSION_BLOB}', '{}', '{FRONT,SOD}', NULL, 'Verifies a document'),
+        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,DG7,DG11,DG12,SOD,SESSION_BLOB}', '{}', '{FRONT,SOD}', '{FRONT,BACK}', NULL, 'Verifies a document'),
     ('id_identity', 2, '3', '{usability,imageChecks,extraction,dataChecks,similarity,liveness}', '{4,8,16,32}',
-        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,DG7,DG11,DG12,SOD,SESSION_BLOB}', '{FRONT}', '{}', NULL, 'Verifies a document and its holder'),
+        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,DG7,DG11,DG12,SOD,SESSION_BLOB}', '{FRONT}', '{}', '{FRONT,BACK,FACE,FRAMES}', NULL,
+        'Verifies a document and its holder'),
     ('similarity', 3, '5', '{usability,similarity}', '{4,8,16}',
-        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,DG7,DG11,DG12,SOD,SESSION_BLOB}', '{FRONT,FACE}', '{}', NULL,
+        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,DG7,DG11,DG12,SOD,SESSION_BLOB}', '{FRONT,FACE}', '{}', '{FRONT,FACE}', NULL,
         'Compares a document''s portrait with a selfie'),
     ('liveness', 4, '6', '{usability,liveness}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{}', '{FACE,FRAMES,SESSION_BLOB}',
-        'liveness', 'Decides whether a living person was in front of the camera'),
-    ('authentication', 5, '9', '{usability,liveness,authentication}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}',
+        '{FACE,FRAMES}', 'liveness', 'Decides whether a living person was in front of the camera'),
+    ('authentication', 5, '9', '{usability,liveness,authentication}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}', '{}',
         'verification', 'Compares a selfie with what is enrolled under a face id'),
-    ('enrollment', 6, 'enrollment', '{usability,liveness,enrollment}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}',
+    ('enrollment', 6, 'enrollment', '{usability,liveness,enrollment}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}', '{}',
         'enrollment', 'Enrols a selfie under a face id');
 
 -- A script that adds a row to either table must run this again.

@@ -37,7 +37,7 @@ COMMENT ON COLUMN insp.console_session.actor IS 'Who it is (insp.console_person)
 COMMENT ON COLUMN insp.console_session.method IS 'How the person signed in: link (inspectd console --local) or oidc (OpenID Connect)';
 COMMENT ON COLUMN insp.console_session.created_at IS 'When the person signed in';
 COMMENT ON COLUMN insp.console_session.seen_at IS 'Last call, to the minute; half an hour later the session ends';
-COMMENT ON COLUMN insp.console_session.expires_at IS 'Refused from then on, whatever happens';
+COMMENT ON COLUMN insp.console_session.expires_at IS 'Refused from then on in any case';
 GRANT SELECT (id, actor, method, created_at, seen_at, expires_at) ON insp.console_session TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.console_grant (
@@ -91,7 +91,8 @@ CREATE TABLE insp.console_task (
     refusals jsonb NOT NULL DEFAULT '{}',
     ended_at timestamptz,
     ended_by text,
-    failure text CHECK (failure ~ '^[0-9A-Z]{5}$')
+    failure text CHECK (failure ~ '^[0-9A-Z]{5}$'),
+    seen pg_snapshot NOT NULL
 );
 CREATE INDEX console_task_actor ON insp.console_task (actor, began_at);
 CREATE UNIQUE INDEX console_task_once ON insp.console_task (actor, before, kind, action, filter);
@@ -107,14 +108,16 @@ COMMENT ON COLUMN insp.console_task.filter IS 'What else was asked for: a partne
 COMMENT ON COLUMN insp.console_task.reason IS
     'Why, in the words of who began it; null: removed with a person whose job it was done to, or with a partner';
 COMMENT ON COLUMN insp.console_task.began_at IS 'When it began';
-COMMENT ON COLUMN insp.console_task.before IS 'What came into the selection later is left alone';
+COMMENT ON COLUMN insp.console_task.before IS 'When the selection was counted that its actor saw';
 COMMENT ON COLUMN insp.console_task.total IS 'How many the selection had when it began';
 COMMENT ON COLUMN insp.console_task.done IS 'How many it was done to';
 COMMENT ON COLUMN insp.console_task.refused IS 'How many it was not done to';
-COMMENT ON COLUMN insp.console_task.refusals IS 'Of these, how many for each error code or SQLSTATE; already: somebody was quicker';
+COMMENT ON COLUMN insp.console_task.refusals IS 'Of these, how many for each error code or SQLSTATE; already: somebody was quicker; changed: an endpoint that was changed after the preview';
 COMMENT ON COLUMN insp.console_task.ended_at IS 'When it ended';
 COMMENT ON COLUMN insp.console_task.ended_by IS 'Who stopped it; null: nobody';
 COMMENT ON COLUMN insp.console_task.failure IS 'SQLSTATE of a failure that would recur with every batch, which ended it; null: none';
+COMMENT ON COLUMN insp.console_task.seen IS
+    'The transactions that the preview saw: what others have put into the selection, or changed in it, is left alone';
 GRANT SELECT ON insp.console_task TO insp_operator, insp_auditor;
 
 -- A batch is one row, which goes in the transaction that does it: whatever dies between two batches, nothing is done twice or left out.
@@ -146,7 +149,7 @@ COMMENT ON COLUMN insp.console_batch.attempts IS 'Attempts that were begun: one 
 COMMENT ON COLUMN insp.console_batch.attempt IS
     'Number of the last attempt, which only rises and is never another''s: what a console says of an earlier one has no effect';
 COMMENT ON SEQUENCE insp.console_batch_attempt_seq IS 'Numbers of attempts at batches; each is used once';
-COMMENT ON COLUMN insp.console_batch.until IS 'Left alone until then, by other consoles than the one that has taken it';
+COMMENT ON COLUMN insp.console_batch.until IS 'Until then, only the console that has taken it works on it';
 COMMENT ON COLUMN insp.console_batch.failure IS 'SQLSTATE of the last attempt''s failure; null: none, or unknown';
 COMMENT ON COLUMN insp.console_batch.freed IS 'Of an endpoint being enabled: callbacks freed up to now; null: it is not enabled yet';
 COMMENT ON COLUMN insp.console_batch.reached IS 'Of an endpoint being enabled: held callbacks due earlier are freed';

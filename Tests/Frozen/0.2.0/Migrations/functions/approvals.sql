@@ -67,7 +67,7 @@ BEGIN
     -- It would lie here in plain text until somebody approves it.
     PERFORM insp.require((propose.arguments -> 'p_settings' ?| ARRAY['signingKey', 'clientKey', 'apiKey']
             OR propose.arguments ?| ARRAY['p_client_secret', 'p_assertion']) IS NOT TRUE, 'p_settings, p_client_secret or p_assertion',
-        'Secrets are set by a call of their own; propose allow_endpoint_secret or allow_authorization_secret where that needs approval.');
+        'Secrets are set by a separate call; propose allow_endpoint_secret or allow_authorization_secret where that needs approval.');
     INSERT INTO insp.proposal AS p (action, arguments, proposed_by, role, expires_at)
     VALUES (propose.action, propose.arguments, session_user, to_regrole(quote_ident(session_user))::oid,
         clock_timestamp() + propose.expires)
@@ -131,7 +131,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     FROM insp.actor() AS a (actor)
 $$;
 COMMENT ON FUNCTION insp.is_proposer(insp.proposal) IS
-    'Whether who acts has proposed this: the same login, or at the console the person whose name, or its part before an @, is that of the login';
+    'Whether the caller proposed this: the same login, or at the console the person whose name, or its part before an @, is the name of the login';
 
 CREATE OR REPLACE FUNCTION insp.approve(proposal bigint) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
@@ -161,7 +161,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.approve(bigint) IS
-    'Makes the proposed call; the login must differ from the one that proposed it. Returns what the call returns. APPROVAL_REFUSED if it is the same login, or the proposal has expired or is decided';
+    'Makes the proposed call and returns its result. APPROVAL_REFUSED if the caller is the login that proposed it, or the proposal has expired or was decided';
 GRANT EXECUTE ON FUNCTION insp.approve(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.open_proposal(p_number bigint) RETURNS insp.proposal

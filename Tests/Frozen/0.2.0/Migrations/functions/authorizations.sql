@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION insp.authorization_settings(a insp.client_authorizati
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT to_jsonb(a) - ARRAY['id', 'partner_id', 'name']
 $$;
-COMMENT ON FUNCTION insp.authorization_settings(insp.client_authorization) IS 'What an authorization says, without its secrets';
+COMMENT ON FUNCTION insp.authorization_settings(insp.client_authorization) IS 'An authorization''s settings, without its secrets';
 
 CREATE OR REPLACE FUNCTION insp.check_authorization(a insp.client_authorization, p_client_secret text, p_assertion text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -109,7 +109,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT jsonb_build_object('authorization', a.name, 'provider', a.provider, 'grantType', a.grant_type, 'tokenURL', a.token_url,
         'revocationURL', a.revocation_url, 'clientID', a.client_id, 'method', a.method)
 $$;
-COMMENT ON FUNCTION insp.authorization_detail(insp.client_authorization) IS 'What the record says of an authorization';
+COMMENT ON FUNCTION insp.authorization_detail(insp.client_authorization) IS 'What the record says about an authorization';
 
 CREATE OR REPLACE FUNCTION insp.unlink_authorization(p_endpoint bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -124,7 +124,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.unlink_authorization(bigint) IS
-    'Takes an endpoint''s authorization and its token from it; false: it had none. The caller must have locked the endpoint';
+    'Removes an endpoint''s authorization and its token; false: it had none. The caller must have locked the endpoint';
 
 CREATE OR REPLACE FUNCTION insp.callback_authorize(
     p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text DEFAULT NULL, p_scope text DEFAULT NULL,
@@ -256,7 +256,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_use_authorization(bigint, text) IS
-    'Chooses one of its partner''s named authorizations for an endpoint''s callbacks, in place of the one that it has. Each endpoint gets tokens of its own';
+    'Makes an endpoint''s callbacks use one of its partner''s named authorizations instead of the present one. Each endpoint gets its own tokens';
 GRANT EXECUTE ON FUNCTION insp.callback_use_authorization(bigint, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.remove_authorization(p_partner text, p_name text) RETURNS integer

@@ -65,7 +65,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_replay(text) IS
-    'Sends one callback again at once, whatever its state, with the same webhook-id and body, and resets the attempt count. If values of the body were removed or may no longer be sent, the rest has another webhook-id. false: no such callback';
+    'Sends one callback again at once, in any state, with the same webhook-id and body, and resets the attempt count. If values of the body were removed or may no longer be sent, the rest has another webhook-id. false: no such callback';
 GRANT EXECUTE ON FUNCTION insp.callback_replay(text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_replay(

@@ -122,7 +122,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_open(bytea, bytea, text, text, text[]) IS
-    'The person consents to the policy of this version, and these purposes (null: not said), by the page''s text of this version and language, and begins: from now on the link serves this browser alone, for its session''s time. The same again from the same browser changes nothing. Returns for how many seconds';
+    'The person consents to the policy of this version, and these purposes (null: not said), by the page''s text of this version and language, and begins: from now on the link serves this browser alone, for its session''s time. Repeating it from the same browser changes nothing. Returns for how many seconds';
 GRANT EXECUTE ON FUNCTION insp.capture_open(bytea, bytea, text, text, text[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_judge(
@@ -134,7 +134,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     -- After that the person goes on with what there is.
     most constant integer := 3;
-    -- A lost answer costs no try; a browser that sends one image for ever gets no more.
+    -- A lost answer costs no try; a browser that keeps sending one image gets no further one.
     most_repeats constant integer := 9;
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256);
     mark constant bytea := sha256(convert_to(s.id::text || p_kind, 'UTF8') || p_image_sha256);
@@ -142,7 +142,7 @@ BEGIN
     IF s.job_id IS NOT NULL THEN
         PERFORM insp.refuse('LINK_ENDED');
     END IF;
-    PERFORM insp.require(p_kind = ANY (s.parts) AND p_kind IN ('FRONT', 'BACK', 'FACE'), left(p_kind, 40), NULL, 'PART_UNEXPECTED');
+    PERFORM insp.require(p_kind = ANY (s.parts) AND p_kind <> 'FRAMES', left(p_kind, 40), NULL, 'PART_UNEXPECTED');
     PERFORM insp.require(coalesce(length(p_image_sha256) = 32, true), 'image_sha256');
     attempt := coalesce((s.tries ->> p_kind)::integer, 0);
     IF mark = ANY (s.judged) AND s.repeats < most_repeats THEN
@@ -161,7 +161,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_judge(bytea, bytea, text, text, bytea) IS
-    'Counts a try of a part that is judged at once: an image, by its SHA-256, that was judged before is none, nine times in all. Returns how many there were, null: three, and this one would be another; and the advice of insp.reasons';
+    'Counts a try of a part that is judged at once. An image that was judged before, by its SHA-256, counts as no further try, nine times in all. Returns how many tries there were; null: three, so that this one is refused; and the advice of insp.reasons';
 GRANT EXECUTE ON FUNCTION insp.capture_judge(bytea, bytea, text, text, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_challenge(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS jsonb
@@ -204,7 +204,7 @@ DECLARE
     personal constant text[] := CASE WHEN s.sealed IS NULL THEN '{}'::text[]
         ELSE ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'callbackUrl'] END;
     own constant text[] := ARRAY['challenge', 'consent', 'review'];
-    person constant text[] := ARRAY['FACE', 'FRAMES'];
+    person constant text[] := ARRAY(SELECT k.kind FROM insp.part_kind k WHERE k.source = 'person');
     -- Without what the camera should have taken of the person, where the partner lets a reviewer decide; never without the document.
     declines constant boolean := s.fallback = 'review' AND EXISTS (SELECT FROM unnest(s.parts) k WHERE k = ANY (person) AND k <> ALL (p_kinds));
     other text;
@@ -240,7 +240,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_payload(insp.capture_session, jsonb, text[]) IS
-    'The payload of a link''s job, if it is that of the session with a consent, its last challenge and the parts that it asks for; who goes on without the person''s parts has a review, and must be allowed to';
+    'The payload of a link''s job, if it is that of the session with a consent, its last challenge and the parts that it asks for; a person who continues without their own parts gets a review, if the link allows that';
 
 CREATE OR REPLACE FUNCTION insp.capture_grace() RETURNS interval
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -248,7 +248,7 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     -- page sends it again whole.
     SELECT interval '6 minutes'
 $$;
-COMMENT ON FUNCTION insp.capture_grace() IS 'How long after a link''s time what was begun before is still accepted';
+COMMENT ON FUNCTION insp.capture_grace() IS 'For how long after a link''s end data of a capture that began before is still accepted';
 
 CREATE OR REPLACE FUNCTION insp.capture_try(
     p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]
@@ -279,7 +279,8 @@ DECLARE
     s constant insp.capture_session := insp.capture_lock(p_token_sha256, p_browser_sha256, insp.capture_grace());
     payload jsonb;
     -- insp.capture_payload refuses the others.
-    declined constant text[] := ARRAY(SELECT k FROM unnest(s.parts) k WHERE k IN ('FACE', 'FRAMES') AND k <> ALL (p_kinds));
+    declined constant text[] := ARRAY(SELECT k.kind FROM insp.part_kind k
+        WHERE k.source = 'person' AND k.kind = ANY (s.parts) AND k.kind <> ALL (p_kinds) ORDER BY k.place);
 BEGIN
     IF s.job_id IS NOT NULL THEN
         -- The answer was lost, and the page sent everything again.

@@ -1,15 +1,13 @@
 -- Capture links, as a partner's server makes them with its credential.
 -- After: contract, gateway, partner_policies, requests, urls
 
-CREATE OR REPLACE FUNCTION insp.capture_parts(p_workflow text, p_format text, p_challenge text) RETURNS text[]
+CREATE OR REPLACE FUNCTION insp.capture_parts(p_flow insp.workflow, p_format text, p_challenge text) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT CASE WHEN p_workflow = 'liveness' THEN '{}'::text[] ELSE ARRAY['FRONT'] END
-        -- A passport's data page says all; of the face alone, the front is compared.
-        || CASE WHEN p_workflow IN ('id', 'id_identity') AND p_format <> 'TD3' THEN ARRAY['BACK'] ELSE '{}'::text[] END
-        || CASE WHEN p_workflow = 'id' THEN '{}'::text[] ELSE ARRAY['FACE'] END
-        || CASE WHEN p_challenge = 'none' THEN '{}'::text[] ELSE ARRAY['FRAMES'] END
+    -- A passport's data page says all.
+    SELECT ARRAY(SELECT k.kind FROM unnest(p_flow.captures) WITH ORDINALITY AS k (kind, n)
+        WHERE (k.kind <> 'BACK' OR p_format <> 'TD3') AND (k.kind <> 'FRAMES' OR p_challenge <> 'none') ORDER BY k.n)
 $$;
-COMMENT ON FUNCTION insp.capture_parts(text, text, text) IS 'The parts that a page captures for a workflow, in order';
+COMMENT ON FUNCTION insp.capture_parts(insp.workflow, text, text) IS 'The parts that a page captures for a workflow, in order';
 
 CREATE OR REPLACE FUNCTION insp.check_capture_options(p jsonb) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -46,7 +44,7 @@ BEGIN
         'PAYLOAD_INVALID', 'locale');
 END
 $$;
-COMMENT ON FUNCTION insp.check_capture_options(jsonb) IS 'Refuses what a link''s page cannot be told';
+COMMENT ON FUNCTION insp.check_capture_options(jsonb) IS 'Refuses options that a link''s page does not support';
 
 CREATE OR REPLACE FUNCTION insp.capture_consent(p insp.partner, p_at timestamptz) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -93,6 +91,7 @@ DECLARE
     keys constant text[] := ARRAY['workflow', 'documentFormat', 'documentTypes', 'countries', 'customerInternalReference', 'userReference',
         'reportingCriteria', 'callbackUrl', 'review'];
     partner insp.partner;
+    flow insp.workflow;
     method text;
     parts text[];
     url text;
@@ -115,16 +114,20 @@ BEGIN
         PERFORM insp.refuse('KEY_MISSING', 'the gateway passes a request that is not sealed');
     END IF;
     PERFORM insp.require(coalesce(octet_length(p_sealed) <= 65536, true), 'sealed', NULL, 'PAYLOAD_TOO_LARGE');
-    PERFORM insp.require(jsonb_typeof(p_payload -> 'workflow') = 'string'
-            AND p_payload ->> 'workflow' IN ('id', 'id_identity', 'similarity', 'liveness'), 'workflow',
-        'A link''s workflow is id, id_identity, similarity or liveness.', 'PAYLOAD_INVALID', 'workflow');
-    PERFORM insp.require(p_payload ->> 'workflow' = 'liveness' OR p_payload ? 'documentFormat', 'documentFormat is missing',
+    SELECT * INTO flow FROM insp.workflow w
+    WHERE to_jsonb(w.name) = p_payload -> 'workflow' AND w.captures <> '{}';
+    IF flow.name IS NULL THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'workflow', (SELECT format('A link''s workflow is %s.',
+            regexp_replace(string_agg(w.name, ', ' ORDER BY w.place), ', (\w+)$', ' or \1'))
+            FROM insp.workflow w WHERE w.captures <> '{}'), 'workflow');
+    END IF;
+    PERFORM insp.require('FRONT' <> ALL (flow.captures) OR p_payload ? 'documentFormat', 'documentFormat is missing',
         'The page shows a frame of the format TD1, TD2 or TD3.', 'PAYLOAD_INVALID', 'documentFormat');
     method := coalesce(p_options ->> 'challenge',
-        CASE WHEN p_payload ->> 'workflow' IN ('id_identity', 'liveness') THEN 'colour_flash' ELSE 'none' END);
-    PERFORM insp.require(method = 'none' OR p_payload ->> 'workflow' IN ('id_identity', 'liveness'), 'challenge',
+        CASE WHEN 'FRAMES' = ANY (flow.captures) THEN 'colour_flash' ELSE 'none' END);
+    PERFORM insp.require(method = 'none' OR 'FRAMES' = ANY (flow.captures), 'challenge',
         'The workflow takes no challenge.', 'PAYLOAD_INVALID', 'challenge');
-    parts := insp.capture_parts(p_payload ->> 'workflow', p_payload ->> 'documentFormat', method);
+    parts := insp.capture_parts(flow, p_payload ->> 'documentFormat', method);
     -- What the job would be refused for, the partner's server should know, and not the person with the phone. A consent is given
     -- on the page.
     PERFORM insp.try_request(insp.gateway_payload(number, 'capture', p_payload)

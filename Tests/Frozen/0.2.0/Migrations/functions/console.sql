@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_person_named(text, text, text) IS
-    'Who a provider''s person is in the record: since the first sign-in, whatever name the provider says later';
+    'Who a provider''s person is in the record: since the first sign-in, even if the provider changes the name later';
 
 CREATE OR REPLACE FUNCTION insp.console_sign_in(
     p_token_sha256 bytea, p_name text, p_method text, p_grants text[], p_issuer text DEFAULT NULL, p_subject text DEFAULT NULL
@@ -37,7 +37,8 @@ DECLARE
     number bigint;
     who text;
 BEGIN
-    PERFORM insp.require(p_name ~ '^[[:graph:]]{1,100}$', 'the name', 'A name has 1 to 100 visible characters and no space.');
+    PERFORM insp.require(p_name ~ '^[[:graph:]]{1,100}$', 'the name', 'A name has 1 to 100 visible characters and no space.',
+        'PARAMETER_INVALID', 'name');
     PERFORM insp.require(length(p_token_sha256) = 32, 'the digest', 'It is a SHA-256.');
     PERFORM insp.require(p_method IN ('link', 'oidc'), 'the method', 'A method is link or oidc.');
     PERFORM insp.require(coalesce(cardinality(p_grants) <= 1000, false), 'grants', 'There are at most 1000 grants.');
@@ -70,7 +71,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_sign_in(bytea, text, text, text[], text, text) IS
-    'Begins a person''s session of at most ten hours: the SHA-256 of its cookie, the name, how the person signed in (link or oidc), grants such as reviewer:bank or auditor:*, and of a provider its issuer and the person''s subject, which say who it is whatever the name is now. Refused as SCOPE_MISSING if no grant is known. Recorded';
+    'Begins a person''s session of at most ten hours: the SHA-256 of its cookie, the name, how the person signed in (link or oidc), grants such as reviewer:bank or auditor:*, and of a provider its issuer and the person''s subject, which identify the person even if the name changes. Refused as SCOPE_MISSING if no grant is known. Recorded';
 GRANT EXECUTE ON FUNCTION insp.console_sign_in(bytea, text, text, text[], text, text) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_sign_out(p_token_sha256 bytea) RETURNS void

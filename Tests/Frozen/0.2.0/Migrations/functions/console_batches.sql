@@ -162,6 +162,7 @@ DECLARE
     part record;
     code text;
     rest bigint[] := '{}'::bigint[];
+    action text;
 BEGIN
     SELECT * INTO b FROM insp.console_batch x WHERE x.task_id = p_task AND x.number = p_batch AND x.attempt = p_attempt
     FOR UPDATE SKIP LOCKED;
@@ -172,8 +173,15 @@ BEGIN
         RETURN false;
     END IF;
     PERFORM insp.console_begin(t.actor);
+    action := t.action;
     BEGIN
-        CASE t.action
+        IF t.kind = 'endpoints' AND b.freed IS NULL THEN
+            -- Locked until it is done: a batch has one.
+            PERFORM FROM insp.endpoint e WHERE e.id = b.targets[1] AND insp.was_seen(e.xmin, t.seen) FOR NO KEY UPDATE;
+            action := CASE WHEN FOUND THEN t.action ELSE 'leave' END;
+        END IF;
+        CASE action
+        WHEN 'leave' THEN SELECT 0 AS done, jsonb_build_object('changed', 1) AS refusals INTO r;
         WHEN 'rerun' THEN SELECT * INTO r FROM insp.rerun_each(b.targets);
         WHEN 'resolve' THEN SELECT * INTO r FROM insp.resolve_each(b.targets, t.reason);
         WHEN 'cancel' THEN SELECT * INTO r FROM insp.cancel_each(b.targets, b.queue, b.first, b.last);
@@ -195,7 +203,7 @@ BEGIN
     EXCEPTION WHEN OTHERS THEN
         IF NOT insp.may_be_of_row(SQLSTATE) AND SQLSTATE <> '55P03' THEN
             RAISE;
-        ELSIF t.action <> 'enable' THEN
+        ELSIF t.kind <> 'endpoints' THEN
             SELECT * INTO r FROM insp.console_singly(t.action, b.targets, t.reason);
             rest := r.rest;
         ELSIF b.freed IS NOT NULL THEN

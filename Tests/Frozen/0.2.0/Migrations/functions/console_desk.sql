@@ -1,4 +1,4 @@
--- What the console shows beside a case, and what tells its pages that something has changed.
+-- What the console shows next to a case, and how its pages learn that something has changed.
 -- After: record, results
 
 CREATE OR REPLACE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE (
@@ -221,5 +221,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_plots(bytea, text, integer) IS
-    'Samples of the last hours in at most 121 points: by lane (callbacks as a lane of their own, whose running are the workers) for those who may see every partner and chose none, else the sum of a partner or of the person''s partners. Counts are per minute; of more than a day, every hours / 24th minute counts. Null: not sampled, since too many other partners had more work';
+    'Samples of the last hours in at most 121 points: by lane (callbacks as a separate lane, whose running are the workers) for those who may see every partner and chose none, else the sum of a partner or of the person''s partners. Counts are per minute; of more than a day, every hours / 24th minute counts. Null: not sampled, since too many other partners had more work';
 GRANT EXECUTE ON FUNCTION insp.console_plots(bytea, text, integer) TO insp_console;

@@ -60,7 +60,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_set_limits(bytea, text, integer, double precision, integer, bigint, bigint, text, jsonb) IS
-    'Sets all limits of an operator''s partner (insp.limit_partner, insp.set_quota) that change; null: no limit. p_was has the limits that the person saw (running, rate, burst, waiting, bytes; without a member: no limit); false: they are others now, and nothing was set. Recorded with its reason';
+    'Sets all limits of an operator''s partner (insp.limit_partner, insp.set_quota) that change; null: no limit. p_was has the limits that the person saw (running, rate, burst, waiting, bytes; without a member: no limit); false: they have changed since, and nothing was set. Recorded with its reason';
 GRANT EXECUTE ON FUNCTION insp.console_set_limits(bytea, text, integer, double precision, integer, bigint, bigint, text, jsonb) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_pause(
@@ -130,5 +130,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_partner(bytea, text) IS
-    'How one partner of an operator''s or auditor''s is set: whether it is paused (kind state), its policy as it is now (policy), and its last 100 credentials (credential) with their scopes and last use, without secrets';
+    'The settings of one partner of an operator''s or auditor''s: whether it is paused (kind state), its policy as it is now (policy), and its last 100 credentials (credential) with their scopes and last use, without secrets';
 GRANT EXECUTE ON FUNCTION insp.console_partner(bytea, text) TO insp_console;

@@ -116,7 +116,9 @@ COMMENT ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid,
     'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. first_by: who decided it first, where a second person must confirm. may_take: nobody else has it, and no second person must confirm what the caller decided. A last row without a partner is the one after which to continue: each call looks at 500 cases at most, of several partners together';
 GRANT EXECUTE ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) TO insp_console;
 
-CREATE OR REPLACE FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL) RETURNS uuid
+CREATE OR REPLACE FUNCTION insp.console_next(
+    p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL, p_minutes integer DEFAULT 0
+) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
@@ -134,8 +136,11 @@ DECLARE
     wanted constant jsonb := jsonb_build_object('labels', jsonb_build_array(jsonb_build_object('label', p_reason)));
     -- Rows that one call reads to find those, of one partner.
     depth integer;
+    latest timestamptz;
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
+    PERFORM insp.require(p_minutes BETWEEN 0 AND 1000000, 'minutes', 'It is 0 to 1,000,000.');
+    latest := now() - p_minutes * interval '1 minute';
     sought := insp.console_sought(w.partners, w.is_all, p_partner);
     doubled := ARRAY(SELECT p.id FROM insp.partner p WHERE p.second_review);
     share := insp.console_share(scanned, sought);
@@ -149,7 +154,8 @@ BEGIN
         FROM (SELECT x.job_id, x.since, s.summary
             FROM (
                 (SELECT r.job_id, r.since
-                FROM (SELECT * FROM insp.review_wait y WHERE sought IS NULL ORDER BY y.since, y.job_id LIMIT depth) r
+                FROM (SELECT * FROM insp.review_wait y WHERE sought IS NULL AND y.since <= latest
+                    ORDER BY y.since, y.job_id LIMIT depth) r
                 WHERE NOT EXISTS (SELECT FROM insp.case_lease l WHERE l.job_id = r.job_id AND l.until > now() AND l.actor <> w.actor)
                     AND (r.decided_by IS NULL OR r.partner_id <> ALL (doubled) OR r.decided_by <> ALL (mine)
                         AND (r.decided_by LIKE 'console:%' OR NOT insp.is_same_person(r.decided_by, w.actor)))
@@ -157,7 +163,8 @@ BEGIN
                 UNION ALL
                 (SELECT o.* FROM unnest(sought) u (partner) CROSS JOIN LATERAL (
                     SELECT r.job_id, r.since
-                    FROM (SELECT * FROM insp.review_wait y WHERE y.partner_id = u.partner ORDER BY y.since, y.job_id LIMIT depth) r
+                    FROM (SELECT * FROM insp.review_wait y WHERE y.partner_id = u.partner AND y.since <= latest
+                        ORDER BY y.since, y.job_id LIMIT depth) r
                     WHERE NOT EXISTS (SELECT FROM insp.case_lease l WHERE l.job_id = r.job_id AND l.until > now() AND l.actor <> w.actor)
                         AND (r.decided_by IS NULL OR r.partner_id <> ALL (doubled) OR r.decided_by <> ALL (mine)
                             AND (r.decided_by LIKE 'console:%' OR NOT insp.is_same_person(r.decided_by, w.actor)))
@@ -180,6 +187,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.console_next(bytea, text, text) IS
-    'Takes the oldest case of a reviewer''s partners that the person may take, of a partner, with a reason: its id; null: there is none among the oldest 100, with a reason 5000, that the person may take and that are among the oldest 20,000; of several partners, each has an equal share of these numbers, and at least 100. Recorded';
-GRANT EXECUTE ON FUNCTION insp.console_next(bytea, text, text) TO insp_console;
+COMMENT ON FUNCTION insp.console_next(bytea, text, text, integer) IS
+    'Takes the oldest case of a reviewer''s partners that the person may take, of a partner, with a reason, that waits for at least some minutes: its id; null: there is none among the oldest 100, with a reason 5000, that the person may take and that are among the oldest 20,000; of several partners, each has an equal share of these numbers, and at least 100. Recorded';
+GRANT EXECUTE ON FUNCTION insp.console_next(bytea, text, text, integer) TO insp_console;

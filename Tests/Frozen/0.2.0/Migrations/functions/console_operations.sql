@@ -46,7 +46,7 @@ BEGIN
     ORDER BY y.at;
 END
 $$;
-COMMENT ON FUNCTION insp.console_timeline(bytea, uuid) IS 'What happened to a job of an operator''s or auditor''s partners and who looked at it, oldest first, without words of reviewers: the newest 1,000, and one more if there are older ones';
+COMMENT ON FUNCTION insp.console_timeline(bytea, uuid) IS 'The history of a job of an operator''s or auditor''s partners and who looked at it, oldest first, without words of reviewers: the newest 1,000, and one more if there are older ones';
 GRANT EXECUTE ON FUNCTION insp.console_timeline(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_queue(p_token_sha256 bytea) RETURNS TABLE (

@@ -50,9 +50,19 @@ END
 $$;
 COMMENT ON FUNCTION insp.console_filter(text, jsonb) IS 'What narrows a selection of a kind, checked and without nulls';
 
+CREATE OR REPLACE FUNCTION insp.was_seen(p_version xid, p_seen pg_snapshot) RETURNS boolean
+-- Its callers set the search path: so it is no call for each row.
+LANGUAGE sql STABLE AS $$
+    -- What a version older than 2^32 transactions is taken for is of the last 2^32, and not of the moments since a preview.
+    SELECT pg_visible_in_snapshot((pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+        - ((pg_snapshot_xmax(pg_current_snapshot())::text::bigint - p_version::text::bigint) & 4294967295))::text::xid8, p_seen)
+$$;
+COMMENT ON FUNCTION insp.was_seen(xid, pg_snapshot) IS
+    'Whether a row''s version (its xmin) was there when the snapshot was taken: not if it has come, or was changed, since';
+
 CREATE OR REPLACE FUNCTION insp.console_selection(
     p_kind text, p_partners integer[], p_filter jsonb, p_before timestamptz, p_limit integer
-) RETURNS TABLE (target bigint, queue integer, place bigint)
+) RETURNS TABLE (target bigint, queue integer, place bigint, version xid)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -62,45 +72,46 @@ DECLARE
 BEGIN
     -- A statement for each case: no plan of one walks others' dead letters for a partner's.
     IF p_kind = 'dead' AND p_partners IS NOT NULL THEN
-        RETURN QUERY SELECT d.job_id, NULL::integer, d.job_id FROM unnest(p_partners) u (id) CROSS JOIN LATERAL (
-            SELECT x.job_id FROM insp.dead x
+        RETURN QUERY SELECT d.job_id, NULL::integer, d.job_id, d.version FROM unnest(p_partners) u (id) CROSS JOIN LATERAL (
+            SELECT x.job_id, x.xmin AS version FROM insp.dead x
             WHERE x.partner_id = u.id AND x.resolved_at IS NULL AND x.died_at <= p_before AND (wanted IS NULL OR x.code = wanted)
             ORDER BY x.died_at, x.job_id LIMIT p_limit) d
         ORDER BY d.job_id LIMIT p_limit;
     ELSIF p_kind = 'dead' AND wanted IS NOT NULL THEN
-        RETURN QUERY SELECT d.job_id, NULL::integer, d.job_id FROM insp.dead d
+        RETURN QUERY SELECT d.job_id, NULL::integer, d.job_id, d.xmin FROM insp.dead d
         WHERE d.resolved_at IS NULL AND d.died_at <= p_before AND d.code = wanted ORDER BY d.job_id LIMIT p_limit;
     ELSIF p_kind = 'dead' THEN
-        RETURN QUERY SELECT d.job_id, NULL::integer, d.job_id FROM insp.dead d
+        RETURN QUERY SELECT d.job_id, NULL::integer, d.job_id, d.xmin FROM insp.dead d
         WHERE d.resolved_at IS NULL AND d.died_at <= p_before ORDER BY d.job_id LIMIT p_limit;
     ELSIF p_kind = 'jobs' THEN
         queues := ARRAY(SELECT q.id FROM insp.queue q WHERE (p_partners IS NULL OR q.partner_id = ANY (p_partners))
             AND (p_filter ->> 'lane' IS NULL OR q.lane = insp.lane_number(p_filter ->> 'lane')) ORDER BY q.id);
         -- Without a state: those that have not begun.
         -- Read in that order until p_limit are found: neither a long queue nor many queues are read, or sorted, beyond it.
-        RETURN QUERY SELECT y.job_id, y.queue, y.seq FROM (
-            SELECT x.job_id, x.queue, x.seq FROM (
-                SELECT r.job_id, r.queue, r.seq FROM unnest(queues) u (id) CROSS JOIN LATERAL (
-                    SELECT z.job_id, z.queue, z.seq FROM insp.ready z
+        RETURN QUERY SELECT y.job_id, y.queue, y.seq, y.version FROM (
+            SELECT x.job_id, x.queue, x.seq, x.version FROM (
+                SELECT r.job_id, r.queue, r.seq, r.version FROM unnest(queues) u (id) CROSS JOIN LATERAL (
+                    SELECT z.job_id, z.queue, z.seq, z.xmin AS version FROM insp.ready z
                     WHERE z.queue = u.id AND coalesce(p_filter ->> 'state', 'waiting') = 'waiting' ORDER BY z.seq LIMIT p_limit) r
                 UNION ALL
-                SELECT d.job_id, NULL, d.job_id FROM unnest(queues) u (id) CROSS JOIN LATERAL (
-                    SELECT z.job_id FROM insp.delayed z
+                SELECT d.job_id, NULL, d.job_id, d.version FROM unnest(queues) u (id) CROSS JOIN LATERAL (
+                    SELECT z.job_id, z.xmin AS version FROM insp.delayed z
                     WHERE z.queue = u.id AND coalesce(p_filter ->> 'state', 'delayed') = 'delayed'
                     ORDER BY z.run_at, z.job_id LIMIT p_limit) d
                 UNION ALL
-                SELECT l.job_id, NULL, l.job_id FROM insp.lease l WHERE l.queue = ANY (queues) AND p_filter ->> 'state' = 'running') x
+                SELECT l.job_id, NULL, l.job_id, l.xmin FROM insp.lease l
+                WHERE l.queue = ANY (queues) AND p_filter ->> 'state' = 'running') x
                 JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.created_at <= p_before AND j.status < 128
             LIMIT p_limit) y
         ORDER BY y.queue, y.seq;
     ELSIF p_kind = 'callbacks' THEN
-        RETURN QUERY SELECT w.callback_id, NULL::integer, w.callback_id
+        RETURN QUERY SELECT w.callback_id, NULL::integer, w.callback_id, w.xmin
         FROM insp.endpoint e JOIN insp.callback_waiting w ON w.endpoint_id = e.id AND w.state = 'dead' AND w.state <> 'pending'
         WHERE (p_partners IS NULL OR e.partner_id = ANY (p_partners))
             AND (p_filter ->> 'endpoint' IS NULL OR e.id = (p_filter ->> 'endpoint')::bigint) AND w.due_at <= p_before
         ORDER BY w.callback_id LIMIT p_limit;
     ELSE
-        RETURN QUERY SELECT e.id, NULL::integer, e.id FROM insp.endpoint e
+        RETURN QUERY SELECT e.id, NULL::integer, e.id, e.xmin FROM insp.endpoint e
         WHERE (p_partners IS NULL OR e.partner_id = ANY (p_partners)) AND (p_filter ->> 'state' IS NULL OR p_filter ->> 'state'
             = CASE WHEN NOT e.enabled THEN 'disabled' WHEN e.paused THEN 'paused' ELSE 'open' END)
         ORDER BY e.id LIMIT p_limit;
@@ -108,7 +119,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_selection(text, integer[], jsonb, timestamptz, integer) IS
-    'What a selection has, in the order in which it is worked off: internal numbers, and the places of waiting jobs in their queues';
+    'What a selection has, in the order in which it is worked off: internal numbers, the places of waiting jobs in their queues, and the version of the row that puts each there (for insp.was_seen)';
 
 CREATE OR REPLACE FUNCTION insp.console_count_once(p_actor text, p_waits boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '2s' AS $$
@@ -125,11 +136,11 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.console_count_once(text, boolean) IS
-    'Refuses as SELECTION_BUSY, until the transaction ends, whatever else the person lets count, at any console. p_waits: after two seconds';
+    'Until the transaction ends, refuses the person''s other counts at any console as SELECTION_BUSY; p_waits: after two seconds';
 
 CREATE OR REPLACE FUNCTION insp.console_preview(
     p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[],
-    OUT what text[]
+    OUT what text[], OUT seen text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
@@ -140,7 +151,7 @@ DECLARE
 BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator'], f ->> 'partner');
     PERFORM insp.console_count_once(s.actor, false);
-    SELECT count(*), (array_agg(x.target))[:20] INTO total, sample
+    SELECT count(*), (array_agg(x.target))[:20], pg_current_snapshot() INTO total, sample, seen
     FROM insp.console_selection(p_kind, s.partners, f, edge, CASE p_kind WHEN 'jobs' THEN 10001 ELSE 1000000 END) x;
     before := (extract(epoch FROM edge) * 1000000)::bigint;
     SELECT array_agg(y.id ORDER BY y.n), array_agg(y.partner ORDER BY y.n), array_agg(y.what ORDER BY y.n)
@@ -157,11 +168,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_preview(bytea, text, jsonb) IS
-    'How many a selection of an operator has (counted up to a million; of jobs up to 10,001: more than 10,000), the time of counting (microseconds since 1970) for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
+    'The size of an operator''s selection (counted up to a million; of jobs up to 10,001: more than 10,000), the time of counting (microseconds since 1970) and what it saw, both for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
 GRANT EXECUTE ON FUNCTION insp.console_preview(bytea, text, jsonb) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_begin_task(
-    p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text
+    p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text, p_seen text
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
@@ -171,6 +182,7 @@ DECLARE
     -- To enable an endpoint frees all callbacks that it holds, in portions.
     size constant integer := CASE p_kind WHEN 'endpoints' THEN 1 ELSE 1000 END;
     edge timestamptz;
+    seen pg_snapshot;
     s record;
     t insp.console_task;
 BEGIN
@@ -179,6 +191,13 @@ BEGIN
     PERFORM insp.require(length(btrim(p_reason)) BETWEEN 1 AND 200, 'reason', 'Give a reason of at most 200 characters.');
     PERFORM insp.require(p_edge BETWEEN 1 AND 253402300799000000, 'before', 'before is the time of the preview.');
     edge := 'epoch'::timestamptz + p_edge * interval '1 microsecond';
+    BEGIN
+        seen := p_seen::pg_snapshot;
+    EXCEPTION WHEN data_exception THEN
+        -- It is refused below.
+    END;
+    PERFORM insp.require(coalesce(edge <= clock_timestamp() AND pg_snapshot_xmax(seen) <= pg_snapshot_xmax(pg_current_snapshot()), false),
+        'before', 'Begin with a new preview: what it saw cannot be later than now.');
     -- The form was sent twice, as a double click does: the second call waits for the first, and finds its task.
     PERFORM insp.console_count_once(s.actor, true);
     SELECT * INTO t FROM insp.console_task x
@@ -186,12 +205,12 @@ BEGIN
     IF FOUND THEN
         RETURN t.id;
     END IF;
-    INSERT INTO insp.console_task (actor, kind, action, partners, filter, reason, before, total)
-    VALUES (s.actor, p_kind, p_action, s.partners, f, btrim(p_reason), edge, 0) RETURNING * INTO t;
+    INSERT INTO insp.console_task (actor, kind, action, partners, filter, reason, before, total, seen)
+    VALUES (s.actor, p_kind, p_action, s.partners, f, btrim(p_reason), edge, 0, seen) RETURNING * INTO t;
     -- A batch is of one queue, so that its jobs are found there again.
     WITH chosen AS MATERIALIZED (
         SELECT x.target, x.queue, x.place, row_number() OVER (PARTITION BY x.queue ORDER BY x.place) AS n
-        FROM insp.console_selection(p_kind, s.partners, f, t.before, 1000000) x
+        FROM insp.console_selection(p_kind, s.partners, f, t.before, 1000000) x WHERE insp.was_seen(x.version, t.seen)
     ), batches AS (
         INSERT INTO insp.console_batch (task_id, number, targets, queue, first, last)
         SELECT t.id, row_number() OVER (ORDER BY c.queue, (c.n - 1) / size), array_agg(c.target ORDER BY c.n), c.queue, min(c.place),
@@ -212,9 +231,9 @@ BEGIN
     RETURN t.id;
 END
 $$;
-COMMENT ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text) IS
-    'Begins an action on everything in a selection that an operator saw counted (at most a million at once); consoles work it off (insp.console_batch_take, insp.console_step). The same action on what was counted at the same time, by the same person, is the same task, and is begun once. Recorded with its reason';
-GRANT EXECUTE ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text) TO insp_console;
+COMMENT ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text, text) IS
+    'Begins an action on everything in a selection that an operator saw counted (insp.console_preview; at most a million at once), but on nothing that has joined it or changed since; consoles carry it out (insp.console_batch_take, insp.console_step). If the same person repeats the action on the same count, the first task is returned. Recorded with its reason';
+GRANT EXECUTE ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text, text) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE (
     id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer,
@@ -241,7 +260,7 @@ BEGIN
     FROM insp.console_task t WHERE w.is_all OR t.partners <@ w.partners ORDER BY t.id DESC LIMIT 20;
 END
 $$;
-COMMENT ON FUNCTION insp.console_tasks(bytea) IS 'The last 20 tasks about no other than an operator''s or auditor''s partners, with how far they are; failure: the SQLSTATE that ended one, or with which a batch of an open one failed and waits; may_stop: insp.console_stop_task would stop it for the person';
+COMMENT ON FUNCTION insp.console_tasks(bytea) IS 'The last 20 tasks that concern only an operator''s or auditor''s partners, with their progress; failure: the SQLSTATE that ended one, or with which a batch of an open one failed and waits; may_stop: insp.console_stop_task would stop it for the person';
 GRANT EXECUTE ON FUNCTION insp.console_tasks(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_drop_batches(p_task bigint) RETURNS void

@@ -29,7 +29,7 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_te
     FROM pg_control_system() c, insp.epoch e FOR SHARE OF e
 $$;
 COMMENT ON FUNCTION insp.custody_mark() IS
-    'Which history of the database this is, and the highest job number that it has issued: by these the key store recognises an older or copied database, whose sweep would destroy keys of jobs that it lacks';
+    'Which history of the database this is, and the highest job number that it has issued: by these the key store recognises an older or copied database, whose sweep would destroy the keys of jobs that it lacks';
 GRANT EXECUTE ON FUNCTION insp.custody_mark() TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_custody(
@@ -74,7 +74,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_custody(uuid, uuid, text, text) IS
-    'Records the key store and the wrapping key, which inspectd keys does after a change in the key store; returns whether they are new. Refuses a different key store, and one that has recorded another database than this one';
+    'Records the key store and the wrapping key, which inspectd keys does after a change in the key store; returns whether they are new. Refuses a different key store, and a key store that has recorded a different database';
 GRANT EXECUTE ON FUNCTION insp.set_custody(uuid, uuid, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.seal_of(p_bytes bytea) RETURNS smallint
@@ -167,7 +167,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     ON CONFLICT (partner_id, index, keeps_jobs) DO UPDATE SET since = clock_timestamp(), due_at = excluded.due_at
 $$;
 COMMENT ON FUNCTION insp.list_persons(integer, bytea[], boolean) IS
-    'Lists erased persons and faces, or deleted faces (p_keeps_jobs), in insp.person_gone, whether or not there are keys: what the partner asks to erase may have been removed by retention, and its key not yet';
+    'Lists erased persons and faces, or deleted faces (p_keeps_jobs), in insp.person_gone, whether or not there are keys: retention may have removed the data but not yet the key';
 
 CREATE OR REPLACE FUNCTION insp.persons_gone(p_limit integer)
 RETURNS TABLE (partner_id integer, index bytea, since timestamptz, microseconds bigint, keeps_jobs boolean)
@@ -204,7 +204,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     WHERE g.partner_id = p_partner AND g.index = p_index AND g.keeps_jobs AND g.since = p_since
 $$;
 COMMENT ON FUNCTION insp.face_in_use(integer, bytea, timestamptz) IS
-    'Leaves a deleted face on insp.person_gone, below whose key there are others, and says when to look again: an hour later at most';
+    'Keeps a deleted face whose key has others below it on insp.person_gone, and sets the time of the next check: at most an hour later';
 GRANT EXECUTE ON FUNCTION insp.face_in_use(integer, bytea, timestamptz) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.record_keys(
@@ -230,7 +230,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_keys(text, text, integer, text, text) IS
-    'Records what inspectd keys, person and partner do in the key store, which has no record of its own. What destroys or rewraps keys is recorded with _begin before it does, so that one that was killed is on record as well. sweep_older: a sweep that was told to accept an older main database';
+    'Records what inspectd keys, person and partner do in the key store, which keeps no record. Commands that destroy or rewrap keys are recorded with _begin before they do, so that a killed one is on record as well. sweep_older: a sweep that had to accept an older main database';
 GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
@@ -281,7 +281,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     SELECT insp.partner_number(custody_partner.partner)
 $$;
 COMMENT ON FUNCTION insp.custody_partner(text) IS
-    'The number of a partner, which programs need for its keys and for what they seal; refuses partners for which the login may not act';
+    'The number of a partner, which programs need for its keys and to seal data; refuses partners for which the login may not act';
 GRANT EXECUTE ON FUNCTION insp.custody_partner(text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.object_key(p_location text) RETURNS uuid

@@ -225,7 +225,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_pause(bigint, text) IS
-    'Stops sending an endpoint''s callbacks; those under way end by themselves. Their schedule continues, so callbacks that become due meanwhile are sent at once after callback_resume';
+    'Stops sending an endpoint''s callbacks; requests under way continue. Their schedule continues, so callbacks that become due meanwhile are sent at once after callback_resume';
 GRANT EXECUTE ON FUNCTION insp.callback_pause(bigint, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_resume(p_endpoint bigint) RETURNS void
@@ -252,7 +252,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_disable(bigint) IS
-    'Stops sending to an endpoint; its callbacks, including later ones, are held until callback_enable, never dropped. Returns how many are held now; those under way end by themselves';
+    'Stops sending to an endpoint; its callbacks, including later ones, are held until callback_enable, never dropped. Returns how many are held now; requests under way continue';
 GRANT EXECUTE ON FUNCTION insp.callback_disable(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.endpoint_admit(p_endpoint bigint) RETURNS void
@@ -329,7 +329,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_enable_part(bigint, bigint, timestamptz, integer) IS
-    'insp.callback_enable in portions: the first call (p_freed null) enables the endpoint, each frees p_limit held callbacks at most, those due first at first, and the next one takes what this one returns, while there are more. What nobody frees here, claims do';
+    'insp.callback_enable in portions: the first call (p_freed null) enables the endpoint, each call frees at most p_limit held callbacks, the earliest due first, and takes what the call before returned, until there are no more. Claims free what remains';
 
 CREATE OR REPLACE FUNCTION insp.rotate_secret(
     p_endpoint bigint, p_overlap interval, p_secret text DEFAULT NULL, p_purpose text DEFAULT NULL

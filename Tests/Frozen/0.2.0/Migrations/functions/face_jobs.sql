@@ -201,7 +201,7 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     WHERE p_event ->> 'type' IS NOT NULL AND p_event ->> 'outcome' IS NOT NULL
 $$;
 COMMENT ON FUNCTION insp.face_words(jsonb) IS
-    'What a callback tells of a face SDK''s event: whether it is an enrolment, a verification or a liveness check, and its outcome; null: no event';
+    'What a callback says about a face SDK''s event: whether it is an enrolment, a verification or a liveness check, and its outcome; null: no event';
 
 CREATE OR REPLACE FUNCTION insp.callback_decision(c insp.callback) RETURNS text
 LANGUAGE sql STABLE AS $$ SELECT to_json(c.decision)::text || coalesce(',"faceSdk":' || c.face, '') $$;

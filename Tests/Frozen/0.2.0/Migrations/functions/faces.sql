@@ -42,7 +42,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.templates_gone() IS 'Lists the keys of removed or replaced embeddings in insp.key_gone, whatever removed them';
+COMMENT ON FUNCTION insp.templates_gone() IS 'Lists the keys of removed or replaced embeddings in insp.key_gone, by any statement that removes them';
 CREATE OR REPLACE TRIGGER templates_gone AFTER DELETE ON insp.face_template
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION insp.templates_gone();
 CREATE OR REPLACE TRIGGER pending_gone AFTER DELETE ON insp.face_pending

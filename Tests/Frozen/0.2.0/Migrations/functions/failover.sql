@@ -75,8 +75,8 @@ BEGIN
     PERFORM setval('insp.fence', fence);
     PERFORM setval('insp.callback_claim', (SELECT greatest(s.last_value, (SELECT max(l.claim_id) FROM insp.callback_lease l))
         + 4294967296 + floor(random() * 70368744177664)::bigint FROM insp.callback_claim s));
-    PERFORM setval('insp.access_token_lease', (SELECT s.last_value + 4294967296
-        + floor(random() * 70368744177664)::bigint FROM insp.access_token_lease s));
+    PERFORM setval('insp.access_token_permit', (SELECT s.last_value + 4294967296
+        + floor(random() * 70368744177664)::bigint FROM insp.access_token_permit s));
     PERFORM setval('insp.ready_seq', greatest(seq, p_seq, (
         SELECT max(r.seq) FROM insp.queue q, LATERAL (
             SELECT x.seq FROM insp.ready x WHERE x.queue = q.id ORDER BY x.seq DESC LIMIT 1) r)) + 4294967296);

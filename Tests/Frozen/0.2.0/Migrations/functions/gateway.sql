@@ -228,7 +228,7 @@ FROM (
     LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.detail ? 'scope'
     LEFT JOIN insp.partner p ON p.id = c.partner_id
 WHERE NOT r.detail ? 'scope' OR c.id IS NOT NULL;
-COMMENT ON VIEW insp.v_access IS 'Calls of the gateway that create, change or read something, and who else read or was sent a job''s result or parts, one row for each request that carried it, whatever its answer; an answer without a result and a page without an event leave no row. Add WHERE or LIMIT';
+COMMENT ON VIEW insp.v_access IS 'Calls of the gateway that create, change or read something, and who else read or was sent a job''s result or parts, one row for each request that carried it, with any answer; an answer without a result and a page without an event leave no row. Add WHERE or LIMIT';
 COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
 COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: a login or a worker';

@@ -162,7 +162,7 @@ BEGIN
         UPDATE insp.endpoint x SET paused = false, paused_by_partner = false WHERE x.id = e.id;
         PERFORM pg_notify('insp_callback', '');
     ELSIF p_action = 'test' THEN
-        PERFORM insp.require(e.url IS NOT NULL, 'the endpoint has no URL of its own');
+        PERFORM insp.require(e.url IS NOT NULL, 'the endpoint has no URL');
         INSERT INTO insp.record (chain, action, subject, detail)
         VALUES ('endpoint', 'test', 'endpoint ' || e.id, '{}') RETURNING id INTO number;
         INSERT INTO insp.callback AS c (job_id, endpoint_id, event, url, body)

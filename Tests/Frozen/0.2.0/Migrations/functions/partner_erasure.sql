@@ -11,7 +11,7 @@ DECLARE
     secrets integer;
 BEGIN
     UPDATE insp.partner x SET enabled = false, pause_reason = NULL, vendor = NULL, erased_at = clock_timestamp() WHERE x.id = p.id;
-    -- While its endpoints have what a request to the provider needs. Sealed tokens open no more once the partner's key is destroyed.
+    -- While its endpoints have what a request to the provider needs. Sealed tokens cannot be opened once the partner's key is destroyed.
     PERFORM insp.end_token(e.id, false) FROM insp.endpoint e WHERE e.partner_id = p.id ORDER BY e.id;
     -- Without a URL no callback is sent, and none is kept.
     WITH ended AS (

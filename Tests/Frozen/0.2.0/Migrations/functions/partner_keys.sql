@@ -157,7 +157,7 @@ COMMENT ON COLUMN insp.v_decryption_key.kid IS 'The key''s name: its file''s at 
 COMMENT ON COLUMN insp.v_decryption_key.jwk IS 'The public key, as the newest of them has it';
 COMMENT ON COLUMN insp.v_decryption_key.workers IS 'How many workers have a key of this name';
 COMMENT ON COLUMN insp.v_decryption_key.is_listed IS
-    'Whether clients are told of it (insp.decryption_keys): all workers have the same key under this name';
+    'Whether clients see it (insp.decryption_keys): all workers have the same key under this name';
 GRANT SELECT ON insp.v_decryption_key TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.decryption_keys() RETURNS jsonb

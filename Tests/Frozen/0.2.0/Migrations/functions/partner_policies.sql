@@ -58,7 +58,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.follow_partner() IS
-    'Gives the partner of a partner''s tests the same policies, whatever changes them, and refuses others: what a partner''s program meets in production, it meets in its tests';
+    'Keeps the policies of a partner''s test partner equal to the partner''s own at every change, and refuses others: tests meet the same rules as production';
 CREATE OR REPLACE TRIGGER follow_partner_checked BEFORE INSERT OR UPDATE ON insp.partner
     FOR EACH ROW WHEN (NEW.test_of IS NOT NULL) EXECUTE FUNCTION insp.follow_partner();
 CREATE OR REPLACE TRIGGER follow_partner AFTER UPDATE ON insp.partner
@@ -128,7 +128,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_consent_policy(text, boolean, text, text, text[]) IS
-    'Sets what consent a partner''s jobs need that are accepted from now on: required: each job has one, to this version of the policy and for these purposes at least; policy_url is where end users read it, and is in the refusal. Each call sets everything. A consent that says no is refused in any case';
+    'Sets the consent that a partner''s jobs need if they are accepted from now on; required: each job has one, to this version of the policy and for these purposes at least; policy_url is where end users read it, and is in the refusal. Each call sets everything. A consent that says no is refused in any case';
 GRANT EXECUTE ON FUNCTION insp.set_consent_policy(text, boolean, text, text, text[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.partner_region(p_region text) RETURNS smallint

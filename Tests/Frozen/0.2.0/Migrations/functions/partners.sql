@@ -242,7 +242,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.free_producer(text) IS
-    'Ends all bindings of a login, which then acts for every partner, as one that was never bound';
+    'Ends all bindings of a login, which then acts for every partner, as if it had never been bound';
 GRANT EXECUTE ON FUNCTION insp.free_producer(text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.bound_to(p_login text, p_otherwise text) RETURNS text

@@ -120,7 +120,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_search(text, text, text, boolean, jsonb) IS
-    'Records that a partner''s persons or templates were looked up, and what for; the name that was looked up is personal, and is not recorded';
+    'Records that a partner''s persons or templates were looked up, and for which purpose; the name itself is personal data and is not recorded';
 
 CREATE OR REPLACE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$

@@ -290,23 +290,34 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     held bigint[];
+    ids text[];
+    owners integer[];
+    mine integer[];
+    are_open boolean[];
     ended bigint[];
 BEGIN
     PERFORM insp.need_read_committed();
-    held := ARRAY(SELECT j.id FROM unnest(p_jobs) u (id) JOIN insp.job j ON j.id = ANY (ARRAY[u.id])
-        ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED);
-    refusals := insp.tally('{}', 'ROW_LOCKED', cardinality(p_jobs) - cardinality(held));
-    ended := ARRAY(SELECT j.id FROM unnest(held) u (id) JOIN insp.job j ON j.id = ANY (ARRAY[u.id])
+    -- Read once, with what later statements need of them.
+    SELECT coalesce(array_agg(x.id), '{}'), array_agg(x.public_id::text), array_agg(x.partner_id), array_agg(x.is_open)
+    INTO held, ids, owners, are_open FROM (
         -- A case that waits for a reviewer meanwhile is in no selection of jobs.
-        WHERE j.status < 64 AND insp.may_act(j.partner_id));
+        SELECT j.id, j.public_id, j.partner_id, j.status < 64 AS is_open
+        FROM unnest(p_jobs) u (id) JOIN insp.job j ON j.id = ANY (ARRAY[u.id])
+        ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED) x;
+    refusals := insp.tally('{}', 'ROW_LOCKED', cardinality(p_jobs) - cardinality(held));
+    mine := ARRAY(SELECT o.id FROM (SELECT DISTINCT u.id FROM unnest(owners) u (id) OFFSET 0) o WHERE insp.may_act(o.id));
+    SELECT coalesce(array_agg(u.id ORDER BY u.n), '{}'), array_agg(u.public ORDER BY u.n) INTO ended, ids
+    FROM unnest(held, ids, owners, are_open) WITH ORDINALITY AS u (id, public, owner, is_open, n)
+    WHERE u.is_open AND u.owner = ANY (mine);
     refusals := insp.tally(refusals, 'already', cardinality(held) - cardinality(ended));
     done := CASE WHEN ended <> '{}' THEN insp.end_unclaimed(ended, 'CANCELLED', NULL) ELSE 0 END;
     -- Otherwise workers would have to claim them to find that they have ended.
     DELETE FROM insp.ready r WHERE r.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.ready x
         WHERE x.queue = p_queue AND x.seq BETWEEN p_first AND p_last AND x.job_id = ANY (ended) FOR UPDATE SKIP LOCKED));
-    PERFORM insp.record_each('cancel', array_agg(j.public_id::text ORDER BY j.id), array_agg('{}'::jsonb))
-    FROM unnest(ended) u (id) JOIN insp.job j ON j.id = ANY (ARRAY[u.id]) HAVING count(*) > 0;
+    IF ended <> '{}' THEN
+        PERFORM insp.record_each('cancel', ids, array_fill('{}'::jsonb, ARRAY[cardinality(ids)]));
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.cancel_each(bigint[], integer, bigint, bigint) IS

@@ -20,7 +20,9 @@ BEGIN
             u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
             -- The face SDK reads its event from the result of a failed job as well. A job that fails before or outside a worker, such as by
             -- a cancellation, has none yet.
-            CASE WHEN u.summary #>> '{error,code}' IS NULL OR u.summary ? 'faceSdk' THEN u.summary
+            CASE WHEN u.summary #>> '{error,code}' IS NULL OR u.summary ? 'faceSdk'
+                    -- Read once, where a job has failed: a function would be called for each.
+                    OR j.workflow <> ALL (ARRAY(SELECT w.name FROM insp.workflow w WHERE w.face_event IS NOT NULL)) THEN u.summary
                 ELSE u.summary || insp.failed_face_event(j.workflow, u.summary #>> '{error,code}') END AS summary,
             CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
                 insp.refuse('PARAMETER_INVALID', 'a summary that is not a JSON object') END
@@ -91,11 +93,16 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     finished bigint[];
     one record;
+    n constant integer := cardinality(p_jobs);
 BEGIN
     BEGIN
-        finished := ARRAY(SELECT f.id FROM insp.finish(p_jobs, p_fences, ARRAY(
-            SELECT insp.failure_summary(x.code, x.detail)
-            FROM unnest(p_codes, p_details) WITH ORDINALITY AS x (code, detail, n) ORDER BY x.n)) AS f (id));
+        finished := ARRAY(SELECT f.id FROM insp.finish(p_jobs, p_fences,
+            -- One summary for all that end alike, such as those of a cancelled selection.
+            CASE WHEN n > 1 AND (p_codes, p_details) IS NOT DISTINCT FROM (
+                    array_fill(p_codes[1], ARRAY[n]), array_fill(p_details[1], ARRAY[n]))
+                THEN array_fill(insp.failure_summary(p_codes[1], p_details[1]), ARRAY[n])
+                ELSE ARRAY(SELECT insp.failure_summary(x.code, x.detail)
+                    FROM unnest(p_codes, p_details) WITH ORDINALITY AS x (code, detail, n) ORDER BY x.n) END) AS f (id));
     EXCEPTION WHEN OTHERS THEN
         IF NOT insp.may_be_of_row(SQLSTATE) THEN
             RAISE;

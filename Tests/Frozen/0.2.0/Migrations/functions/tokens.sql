@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION insp.token_take(
     p_endpoint bigint, p_refused bigint DEFAULT NULL,
     OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision,
-    OUT lease bigint, OUT code text, OUT partner integer
+    OUT permit bigint, OUT code text, OUT partner integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
@@ -42,21 +42,21 @@ BEGIN
     IF token IS NULL AND t.failed_until > moment THEN
         code := coalesce(t.last_code, 'AUTHORIZATION_FAILED');
     ELSIF (token IS NULL OR t.refresh_at <= moment) AND coalesce(t.failed_until <= moment, true)
-        AND coalesce(t.lease_until <= moment, true)
+        AND coalesce(t.permit_until <= moment, true)
     THEN
-        lease := nextval('insp.access_token_lease');
-        -- Twice the time-out of a token request, so that only a dead holder's right lapses.
-        UPDATE insp.access_token x SET lease = token_take.lease, lease_until = moment + interval '30 seconds'
+        permit := nextval('insp.access_token_permit');
+        -- Twice the time-out of a token request, so that only a dead holder's permit lapses.
+        UPDATE insp.access_token x SET permit = token_take.permit, permit_until = moment + interval '30 seconds'
         WHERE x.endpoint_id = p_endpoint;
     END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.token_take(bigint, bigint) IS
-    'An endpoint''s access token, with seconds until its refresh and its expiry. With a lease number, only the caller must get the next one and call token_store or token_fail; without token, lease and code another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if it is';
+    'An endpoint''s access token, with seconds until its refresh and its expiry. With a permit, the caller alone must get the next one and call token_store or token_fail; if token, permit and code are all null, another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if it is';
 GRANT EXECUTE ON FUNCTION insp.token_take(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_store(
-    p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision
+    p_endpoint bigint, p_permit bigint, p_token text, p_lifetime double precision, p_early double precision
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET lock_timeout = '1s' AS $$
@@ -67,10 +67,10 @@ DECLARE
     -- A custom provider's lifetime may exceed the range of dates.
     lifetime constant double precision := least(greatest(p_lifetime, 0), 30 * 86400);
 BEGIN
-    UPDATE insp.access_token x SET generation = x.generation + 1, lease = NULL, lease_until = NULL,
+    UPDATE insp.access_token x SET generation = x.generation + 1, permit = NULL, permit_until = NULL,
         refresh_at = clock_timestamp() + (lifetime - least(p_early, lifetime)) * interval '1 second',
         expires_at = clock_timestamp() + lifetime * interval '1 second', failed_until = NULL, last_code = NULL
-    WHERE x.endpoint_id = p_endpoint AND x.lease = p_lease
+    WHERE x.endpoint_id = p_endpoint AND x.permit = p_permit
     RETURNING * INTO t;
     IF FOUND THEN
         DELETE FROM insp.secret s WHERE s.owner = name AND s.purpose = 'access_token';
@@ -79,9 +79,9 @@ BEGIN
         RETURN t.generation;
     END IF;
     -- Its authorization was removed or replaced meanwhile: nobody may use it.
-    UPDATE insp.token_revocation r SET token_lease = NULL, due_at = clock_timestamp(),
+    UPDATE insp.token_revocation r SET token_permit = NULL, due_at = clock_timestamp(),
         ends_at = clock_timestamp() + least(lifetime, 86400) * interval '1 second'
-    WHERE r.endpoint_id = p_endpoint AND r.token_lease = p_lease
+    WHERE r.endpoint_id = p_endpoint AND r.token_permit = p_permit
     RETURNING r.id INTO number;
     IF number IS NULL THEN
         RETURN NULL;
@@ -94,18 +94,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) IS
-    'Stores a token, plain or sealed, with a lifetime of p_lifetime seconds (at most 30 days), to be refreshed p_early seconds before its end; returns its generation; 0: its authorization was removed meanwhile, and dispatchers revoke it; null: the right had lapsed';
+    'Stores a token, plain or sealed, with a lifetime of p_lifetime seconds (at most 30 days), to be refreshed p_early seconds before its end; returns its generation; 0: its authorization was removed meanwhile, and dispatchers revoke it; null: the permit had lapsed';
 GRANT EXECUTE ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) TO insp_worker;
 
-CREATE OR REPLACE FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) RETURNS void
+CREATE OR REPLACE FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait double precision) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET lock_timeout = '1s' AS $$
-    UPDATE insp.access_token x SET lease = NULL, lease_until = NULL, last_code = p_code,
+    UPDATE insp.access_token x SET permit = NULL, permit_until = NULL, last_code = p_code,
         failed_until = clock_timestamp() + p_wait * interval '1 second'
-    WHERE x.endpoint_id = p_endpoint AND x.lease = p_lease
+    WHERE x.endpoint_id = p_endpoint AND x.permit = p_permit
 $$;
 COMMENT ON FUNCTION insp.token_fail(bigint, bigint, text, double precision) IS
-    'Returns the right to refresh after a failure; no dispatcher tries again for p_wait seconds';
+    'Releases the permit to refresh after a failure; no dispatcher tries again for p_wait seconds';
 GRANT EXECUTE ON FUNCTION insp.token_fail(bigint, bigint, text, double precision) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.end_token(p_endpoint bigint, p_may_be_sealed boolean DEFAULT true) RETURNS void
@@ -117,9 +117,9 @@ DECLARE
     ended record;
     number bigint;
 BEGIN
-    SELECT t.lease INTO flight FROM insp.access_token t WHERE t.endpoint_id = p_endpoint FOR UPDATE;
+    SELECT t.permit INTO flight FROM insp.access_token t WHERE t.endpoint_id = p_endpoint FOR UPDATE;
     -- A refresh under way is no longer stored: token_store has its token revoked.
-    UPDATE insp.access_token t SET generation = t.generation + 1, lease = NULL, lease_until = NULL, failed_until = NULL
+    UPDATE insp.access_token t SET generation = t.generation + 1, permit = NULL, permit_until = NULL, failed_until = NULL
     WHERE t.endpoint_id = p_endpoint;
     SELECT convert_from(s.value, 'UTF8') AS token, s.valid_until, insp.endpoint_options(e) AS options, a.name AS authorization_name,
         e.allow_http, e.allow_private
@@ -133,14 +133,14 @@ BEGIN
         RETURN;
     END IF;
     FOR ended IN
-        SELECT held.token AS token, NULL::bigint AS token_lease, least(held.valid_until, clock_timestamp() + interval '1 day') AS ends_at
+        SELECT held.token AS token, NULL::bigint AS token_permit, least(held.valid_until, clock_timestamp() + interval '1 day') AS ends_at
         WHERE held.token IS NOT NULL AND held.valid_until > clock_timestamp() AND (p_may_be_sealed OR insp.secret_seal(held.token) = 0)
         -- Longer than any request for a token takes.
         UNION ALL SELECT NULL, flight, clock_timestamp() + interval '5 minutes' WHERE flight IS NOT NULL
     LOOP
-        INSERT INTO insp.token_revocation (endpoint_id, authorization_name, due_at, ends_at, token_lease)
-        VALUES (p_endpoint, held.authorization_name, CASE WHEN ended.token_lease IS NULL THEN clock_timestamp() ELSE ended.ends_at END,
-            ended.ends_at, ended.token_lease)
+        INSERT INTO insp.token_revocation (endpoint_id, authorization_name, due_at, ends_at, token_permit)
+        VALUES (p_endpoint, held.authorization_name, CASE WHEN ended.token_permit IS NULL THEN clock_timestamp() ELSE ended.ends_at END,
+            ended.ends_at, ended.token_permit)
         RETURNING id INTO number;
         INSERT INTO insp.secret (owner, purpose, value)
         VALUES ('revocation ' || number, 'revocation', convert_to(jsonb_build_object('token', ended.token,
@@ -151,13 +151,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.end_token(bigint, boolean) IS
-    'Ends an endpoint''s access token before its authorization changes or goes: no request has it any more, and where the provider takes revocations, dispatchers revoke it, and one that a dispatcher is getting once it arrives. p_may_be_sealed: whether sealed secrets will still open. The caller must have locked the endpoint';
+    'Ends an endpoint''s access token before its authorization changes or is removed: no further request carries it, and if the provider accepts revocations, dispatchers revoke it, as well as a token that a dispatcher is getting, once it arrives. p_may_be_sealed: whether sealed secrets will still open. The caller must have locked the endpoint';
 
 CREATE OR REPLACE FUNCTION insp.end_revocation(r insp.token_revocation, p_code text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
-    -- Of a token that never arrived there is nothing to tell.
-    IF r.token_lease IS NULL THEN
+    -- A token that never arrived leaves nothing to record.
+    IF r.token_permit IS NULL THEN
         INSERT INTO insp.record (chain, action, subject, detail)
         VALUES ('endpoint', CASE WHEN p_code IS NULL THEN 'token_revoked' ELSE 'token_not_revoked' END, 'endpoint ' || r.endpoint_id,
             jsonb_strip_nulls(jsonb_build_object('authorization', r.authorization_name, 'attempts', r.attempts, 'code', p_code)));
@@ -177,9 +177,9 @@ $$;
 COMMENT ON FUNCTION insp.is_revoked_in(bigint, smallint) IS
     'Whether dispatchers of a region (0: without one) may revoke an endpoint''s tokens: its partner has that region, or none';
 
-CREATE OR REPLACE FUNCTION insp.revocation_take(
+CREATE OR REPLACE FUNCTION insp.revocation_claim(
     p_region text DEFAULT NULL,
-    OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision
+    OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
 #variable_conflict use_column
@@ -193,35 +193,35 @@ BEGIN
         PERFORM insp.end_revocation(r, coalesce(r.last_code, 'AUTHORIZATION_FAILED'));
     END LOOP;
     SELECT x.* INTO r FROM insp.token_revocation x
-    WHERE x.due_at <= moment AND x.token_lease IS NULL AND insp.is_revoked_in(x.endpoint_id, here)
+    WHERE x.due_at <= moment AND x.token_permit IS NULL AND insp.is_revoked_in(x.endpoint_id, here)
     ORDER BY x.due_at, x.id LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         due_in := extract(epoch FROM (SELECT min(x.due_at) FROM insp.token_revocation x
-            WHERE x.token_lease IS NULL AND insp.is_revoked_in(x.endpoint_id, here)) - moment);
+            WHERE x.token_permit IS NULL AND insp.is_revoked_in(x.endpoint_id, here)) - moment);
         RETURN;
     END IF;
     id := r.id;
     endpoint := r.endpoint_id;
-    lease := nextval('insp.access_token_lease');
+    permit := nextval('insp.access_token_permit');
     -- Twice the time-out of a request: then its holder is dead.
-    UPDATE insp.token_revocation x SET lease = revocation_take.lease, attempts = x.attempts + 1, due_at = moment + interval '30 seconds'
+    UPDATE insp.token_revocation x SET permit = revocation_claim.permit, attempts = x.attempts + 1, due_at = moment + interval '30 seconds'
     WHERE x.id = r.id;
     SELECT convert_from(s.value, 'UTF8') INTO document FROM insp.secrets('revocation ' || r.id, ARRAY['revocation']) s;
 END
 $$;
-COMMENT ON FUNCTION insp.revocation_take(text) IS
-    'A token to be revoked now by a dispatcher of this region, with what its endpoint had, as JSON that contains secrets; null: there is none, but perhaps in due_in seconds. Call insp.revocation_settle afterwards. Gives up those whose time has passed';
-GRANT EXECUTE ON FUNCTION insp.revocation_take(text) TO insp_worker;
+COMMENT ON FUNCTION insp.revocation_claim(text) IS
+    'A token to be revoked now by a dispatcher of this region, with what its endpoint had, as JSON that contains secrets; null: there is none, but perhaps in due_in seconds. Call insp.revocation_settle afterwards. Ends those whose time has passed';
+GRANT EXECUTE ON FUNCTION insp.revocation_claim(text) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.revocation_settle(
-    p_id bigint, p_lease bigint, p_code text DEFAULT NULL, p_is_final boolean DEFAULT true
+    p_id bigint, p_permit bigint, p_code text DEFAULT NULL, p_is_final boolean DEFAULT true
 ) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
     r insp.token_revocation;
     later timestamptz;
 BEGIN
-    SELECT * INTO r FROM insp.token_revocation x WHERE x.id = p_id AND x.lease = p_lease FOR UPDATE;
+    SELECT * INTO r FROM insp.token_revocation x WHERE x.id = p_id AND x.permit = p_permit FOR UPDATE;
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
@@ -230,10 +230,10 @@ BEGIN
         PERFORM insp.end_revocation(r, p_code);
         RETURN true;
     END IF;
-    UPDATE insp.token_revocation x SET lease = NULL, due_at = later, last_code = p_code WHERE x.id = p_id;
+    UPDATE insp.token_revocation x SET permit = NULL, due_at = later, last_code = p_code WHERE x.id = p_id;
     RETURN false;
 END
 $$;
 COMMENT ON FUNCTION insp.revocation_settle(bigint, bigint, text, boolean) IS
-    'Stores the outcome of an attempt to revoke a token: p_code is why it failed, null that it succeeded; one that is not final is repeated after 5 s, then twice as long, up to ten minutes, until the token has expired. Returns whether that was the end; null: the right had lapsed';
+    'Stores the outcome of an attempt to revoke a token: p_code is why it failed, null that it succeeded. A failure that is not final is retried after 5 s, then after twice as long, up to ten minutes, until the token has expired. Returns whether that was the last attempt; null: the permit had lapsed';
 GRANT EXECUTE ON FUNCTION insp.revocation_settle(bigint, bigint, text, boolean) TO insp_worker;

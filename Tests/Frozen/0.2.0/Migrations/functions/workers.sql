@@ -61,7 +61,7 @@ BEGIN
     PERFORM insp.require(p_keys IS NULL OR CASE WHEN jsonb_typeof(p_keys) = 'array' THEN jsonb_array_length(p_keys) <= 100
         AND (SELECT coalesce(bool_and(coalesce(jsonb_typeof(e.value -> 'kid') = 'string' AND length(e.value ->> 'kid') BETWEEN 1 AND 200,
                 false)), true) AND count(DISTINCT e.value ->> 'kid') = count(*) FROM jsonb_array_elements(p_keys) e) END,
-        'keys', 'keys is an array of at most 100 JWKs, each with a kid of its own.');
+        'keys', 'keys is an array of at most 100 JWKs, each with a different kid.');
     -- Those of workers that have stopped, now that there is another one.
     DELETE FROM insp.worker_key k WHERE NOT EXISTS (SELECT FROM insp.worker w WHERE w.id = k.worker_id);
     INSERT INTO insp.worker_key (worker_id, kid, jwk)

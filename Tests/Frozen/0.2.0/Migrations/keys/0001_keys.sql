@@ -1,4 +1,4 @@
--- The key store: a database of its own, with a backup of its own. Every key in it is wrapped by the one above it, and the wrapping
+-- The key store: a separate database with separate backups. Every key in it is wrapped by the one above it, and the wrapping
 -- key at the top is nowhere in a database. To destroy a key is to delete its row.
 
 CREATE SCHEMA insp;
@@ -55,7 +55,7 @@ CREATE INDEX key_person_index ON insp.key (partner_id,
     sha256(decode(rtrim(translate(encode(subject, 'base64'), '+/', '-_'), '='), 'escape'))) WHERE kind = 'person';
 CREATE INDEX key_parent ON insp.key (parent) WHERE parent IS NOT NULL;
 COMMENT ON TABLE insp.key IS 'Keys, each wrapped by the one above it';
-COMMENT ON COLUMN insp.key.id IS 'Its name, in the header of what it has sealed';
+COMMENT ON COLUMN insp.key.id IS 'Its name, in the header of the bytes that it sealed';
 COMMENT ON COLUMN insp.key.kind IS 'partner; person (or a face without a person); job (and its reruns); template';
 COMMENT ON COLUMN insp.key.partner_id IS 'Whose: insp.partner.id of the main database';
 COMMENT ON COLUMN insp.key.parent IS 'The key that wraps it; null: a wrapping key';

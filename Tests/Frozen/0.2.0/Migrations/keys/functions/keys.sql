@@ -71,7 +71,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.add_person_keys(bytea[], uuid[], uuid[], bytea[]) IS
-    'Creates keys of persons that have none, under their partners'' keys, and returns those that there are; none for a partner whose key was destroyed';
+    'Creates missing keys of persons under their partners'' keys, and returns all of them; none for a partner whose key was destroyed';
 GRANT EXECUTE ON FUNCTION insp.add_person_keys(bytea[], uuid[], uuid[], bytea[]) TO keys_custodian;
 
 CREATE OR REPLACE FUNCTION insp.add_job_keys(
@@ -133,7 +133,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     DELETE FROM insp.key k USING locked l WHERE k.id = l.id RETURNING k.id, k.partner_id
 $$;
 COMMENT ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) IS
-    'Destroys keys of jobs and templates, each if it belongs to the given partner: any producer can specify any key, and must not be able to destroy those of others. Returns those that there were';
+    'Destroys keys of jobs and templates, each if it belongs to the given partner: any producer can specify any key, and must not be able to destroy those of others. Returns those that existed';
 GRANT EXECUTE ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) TO keys_eraser;
 
 CREATE OR REPLACE FUNCTION insp.destroy_person_key(p_partner integer, p_subject bytea) RETURNS integer
@@ -291,7 +291,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     GROUP BY p.partner_id ORDER BY p.partner_id
 $$;
 COMMENT ON FUNCTION insp.count_below(text, integer) IS
-    'The partners whose key this wrapping key has wrapped, or this partner, and how many keys are below: what insp.abandon_keys gives up; reads all keys';
+    'The partners whose key this wrapping key has wrapped, or this partner, and how many keys are below: what insp.abandon_keys abandons; reads all keys';
 GRANT EXECUTE ON FUNCTION insp.count_below(text, integer) TO keys_sweeper;
 
 CREATE OR REPLACE FUNCTION insp.abandon_keys(p_lost text, p_wrapping_key text, p_proof bytea) RETURNS integer

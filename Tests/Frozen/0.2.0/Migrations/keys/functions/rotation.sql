@@ -43,7 +43,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     UPDATE insp.custody c SET main_history = p_history, main_job = p_job
     WHERE (c.main_history, c.main_job) IS DISTINCT FROM (p_history, p_job)
 $$;
-COMMENT ON FUNCTION insp.note_main(text, bigint) IS 'Notes how far the main database has come, whatever was noted before';
+COMMENT ON FUNCTION insp.note_main(text, bigint) IS 'Notes how far the main database has come, even if more was noted before';
 GRANT EXECUTE ON FUNCTION insp.note_main(text, bigint) TO keys_sweeper, keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.follow_main(p_history text, p_job bigint, p_noted bigint) RETURNS void

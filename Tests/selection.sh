@@ -140,7 +140,7 @@ fi
 link=
 if [ -n "$click" ]; then
     for number in $(seq "$consoles"); do
-        "$bin/inspectd" console --local --listen 0 --analyzer-slots 0 >"$scratch/link.$number" 2>>"$scratch/console" &
+        "$bin/inspectd" console --local --listen 0 --analyzers 0 >"$scratch/link.$number" 2>>"$scratch/console" &
         remember $!
     done
     link=$scratch/link.1

@@ -22,7 +22,7 @@ struct Browser: Sendable {
         var edge: [String: String] {
             let before = self.text.firstMatch(of: /name='before' value='([0-9]+)'/)?.1
             let seen = self.text.firstMatch(of: /name='seen' value='([0-9:,]+)'/)?.1
-            return ["before": String(before ?? "1"), "seen": String(seen ?? "1:1:")]
+            return ["before": String(before ?? "1"), "seen": String(seen ?? "1:")]
         }
     }
 

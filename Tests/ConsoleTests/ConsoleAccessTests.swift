@@ -17,7 +17,7 @@ import Testing
     }
 
     private static let fields = [
-        "decision": "PASSED", "action": "rerun", "reason": "zqmark", "before": "1", "seen": "1:1:", "partner": "bank",
+        "decision": "PASSED", "action": "rerun", "reason": "zqmark", "before": "1", "seen": "1:", "partner": "bank",
         "kind": "dead",
     ]
 

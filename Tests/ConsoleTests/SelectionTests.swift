@@ -336,13 +336,13 @@ import Testing
     {
         let site = try await ConsoleSite()
         let browser = try await site.person("ann", "operator:*")
-        let good = ["kind": "jobs", "action": "cancel", "reason": "x", "before": "1000000", "seen": "1:1:"]
+        let good = ["kind": "jobs", "action": "cancel", "reason": "x", "before": "1000000", "seen": "1:"]
         for wrong in [
             ["action": "rerun"], ["action": "pause"], ["kind": "dead"], ["kind": "x"], ["lane": "x"],
             ["state": "paused"],
             ["reason": ""], ["reason": String(repeating: "x", count: 201)], ["before": "0"], ["before": "x"],
             // Of the future.
-            ["before": "9000000000000000"], ["seen": "1:9000000000000000:"], ["seen": "x"], ["seen": ""],
+            ["before": "9000000000000000"], ["seen": "9000000000000000:"], ["seen": "1:1:"], ["seen": "x"], ["seen": ""],
             ["partner": "nobody"], ["kind": "callbacks", "action": "replay", "endpoint": "x"],
         ] {
             #expect(try await browser.post("/tasks", good.merging(wrong) { $1 }).status == 400, "\(wrong)")

@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(3)))
-    func `Once everything was sent, the cookie goes with the browser, and shows the end until then`() async throws {
+    func `Once everything was sent, the cookie lasts ten minutes, and shows the end until then`() async throws {
         let gateway = try await Gateway.start(scopes: "{capture,read,create}")
         let secret = String(repeating: "b", count: 43)
         let cookie = ["Cookie": "capture=\(secret)"]
@@ -41,11 +41,12 @@ import Testing
         #expect(sent.status == 201, "\(sent.document)")
         let end = try await gateway.send("GET", path + "/state", nil, bearer: "", headers: cookie)
         #expect(end.document["state"] as? String == "submitted", "\(end.document)")
-        // The same cookie in both, which the browser then keeps until it is closed.
+        // The same cookie in both, which the browser then keeps for ten minutes.
         let repeated = try await gateway.call("POST", path + "/open", opening, bearer: "")
         for answer in [sent, end, repeated] {
             #expect(
-                answer.headers["Set-Cookie"] == "capture=\(secret); Secure; HttpOnly; SameSite=Lax", "\(answer.headers)"
+                answer.headers["Set-Cookie"] == "capture=\(secret); Max-Age=600; Secure; HttpOnly; SameSite=Lax",
+                "\(answer.headers)"
             )
         }
         let stranger = try await gateway.send("GET", path + "/state", nil, bearer: "")

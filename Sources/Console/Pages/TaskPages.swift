@@ -40,7 +40,7 @@ struct SelectionPage {
         if total > 0 {
             content.append(
                 """
-                <p>Anything that joins the selection, moves or changes from now on is left alone.</p>
+                <p>Anything that joins the selection, moves or changes before you begin is left alone.</p>
                 <form method='post' action='/tasks' class='decide'>\(ConsolePage.token(self.session))
                 \(hidden)<fieldset><legend>Action</legend>
                 \(choices)</fieldset>

@@ -144,8 +144,8 @@ extension CaptureCall {
         let isOver = self.link.isMine && self.link.state == .submitted
         var headers: [(name: String, value: String)] = []
         if isOver, let secret = fresh?.secret ?? CaptureKey.secret(self.request) {
-            // The end is shown again on the way back from the partner, and forgotten with the browser.
-            headers = [self.cookie(secret, seconds: nil)]
+            // The end is shown again on the way back from the partner, and soon forgotten.
+            headers = [self.cookie(secret, seconds: 600)]
         } else if let fresh {
             headers = [self.cookie(fresh.secret, seconds: fresh.seconds)]
         }
@@ -156,12 +156,10 @@ extension CaptureCall {
             status: status, headers: headers)
     }
 
-    /// - Parameter seconds: `nil`: until the browser is closed.
-    private func cookie(_ secret: Substring, seconds: Int?) -> (name: String, value: String) {
+    private func cookie(_ secret: Substring, seconds: Int) -> (name: String, value: String) {
         // Inside another site's page the cookie is that page's own; elsewhere a link in a message must send it.
         let site = self.link.embedOrigin == nil ? "SameSite=Lax" : "SameSite=None; Partitioned"
-        let age = seconds.map { "Max-Age=\($0); " } ?? ""
-        return ("Set-Cookie", "\(CaptureKey.cookie)=\(secret); \(age)Secure; HttpOnly; \(site)")
+        return ("Set-Cookie", "\(CaptureKey.cookie)=\(secret); Max-Age=\(seconds); Secure; HttpOnly; \(site)")
     }
 
     /// The same call after something happened to the link.

@@ -1,5 +1,5 @@
 // The page behind a link: consent, photos, challenge, sending, end. The page stores nothing on the phone: what was captured is in its
-// memory until it is sent, and gone with it. The link's cookie, which it cannot read, goes with the browser once everything was sent.
+// memory until it is sent, and gone with it. The link's cookie, which it cannot read, lasts ten minutes once everything was sent.
 
 import { meet } from './challenge.js';
 import { documentSide, selfie } from './document.js';

@@ -140,7 +140,8 @@ DECLARE
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
     PERFORM insp.require(p_minutes BETWEEN 0 AND 1000000, 'minutes', 'It is 0 to 1,000,000.');
-    latest := now() - p_minutes * interval '1 minute';
+    -- Without an age, also what another transaction has let wait since this one began.
+    latest := CASE p_minutes WHEN 0 THEN 'infinity' ELSE now() - p_minutes * interval '1 minute' END;
     sought := insp.console_sought(w.partners, w.is_all, p_partner);
     doubled := ARRAY(SELECT p.id FROM insp.partner p WHERE p.second_review);
     share := insp.console_share(scanned, sought);

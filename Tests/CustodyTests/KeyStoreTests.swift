@@ -178,7 +178,11 @@ import Testing
         var found = try await store.verify()
         #expect(found.destroyed == 63 && found.opened == 2 && found.unreadable == 0)
         var sweeps = 0
-        while try await store.sweep(limit: 10) > 0 { sweeps += 1 }
+        try await repeatWhile("keys are left to sweep") {
+            guard try await store.sweep(limit: 10) > 0 else { return false }
+            sweeps += 1
+            return true
+        }
         #expect(sweeps >= 7)
         found = try await store.verify()
         #expect(found.destroyed == 0 && found.opened == 2)

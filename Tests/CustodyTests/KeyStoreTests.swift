@@ -179,11 +179,10 @@ import Testing
         #expect(found.destroyed == 63 && found.opened == 2 && found.unreadable == 0)
         var sweeps = 0
         try await repeatWhile("keys are left to sweep") {
-            guard try await store.sweep(limit: 10) > 0 else { return false }
             sweeps += 1
-            return true
+            return try await store.sweep(limit: 10) > 0
         }
-        #expect(sweeps >= 7)
+        #expect(sweeps > 7, "with the last, which finds none")
         found = try await store.verify()
         #expect(found.destroyed == 0 && found.opened == 2)
         _ = try await store.key(kept.id)

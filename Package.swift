@@ -155,7 +155,8 @@ let package = Package(
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
         // Tesseract, which reads the same lines as the product.
         .target(name: "TextReferee", path: "Tests/TextReferee", linkerSettings: [.linkedLibrary("tesseract")]),
-        .testTarget(name: "VisionTests", dependencies: ["InspectCore", "TextReferee", "Vision", "TestSupport"]),
+        .testTarget(
+            name: "VisionTests", dependencies: ["CVision", "InspectCore", "TextReferee", "Vision", "TestSupport"]),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "InspectCore", "TestSupport"]),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "HTTPServer", "InspectCore", "TestSupport"]),
         .testTarget(

@@ -13,17 +13,6 @@ package final class FaceEngine {
     /// The most faces of one image that get an embedding: a group photo must not take minutes.
     static let capacity = 32
 
-    /// Whether the embedded detector is the one of the dlib that this was built with.
-    package static var detectorIsDlibs: Bool { cv_face_detector_is_dlibs() }
-
-    /// Whether the detectors for narrow and for wide registers find the same in `image`, to the bit; `nil` where the processor has
-    /// no wide ones. And how many faces they find.
-    package static func scannersAgree(on image: DecodedImage) -> (agree: Bool?, faces: Int) {
-        var (faces, lanes): (Int, Int32) = (0, 0)
-        let agree = cv_face_scanners_agree(image.pointer, &faces, &lanes)
-        return (lanes > 4 ? agree : nil, faces)
-    }
-
     /// The native engine; valid as long as this object. Never leaves this target.
     let pointer: OpaquePointer
     /// The network that replaces dlib's.

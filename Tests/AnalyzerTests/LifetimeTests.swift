@@ -30,41 +30,40 @@ import Testing
         }
     }
 
-    /// Lends a program that is open for writing, as while an upgrade writes it.
-    private func withOpenProgram(_ text: String, _ body: (String, FileHandle) async throws -> Void) async throws {
-        let script = try ChildProcess.program("#!/bin/sh\n\(text)\n")
-        defer { try? FileManager.default.removeItem(at: script) }
-        let writer = FileHandle(fileDescriptor: open(script.path, O_WRONLY | O_CLOEXEC), closeOnDealloc: true)
-        defer { try? writer.close() }
-        try await body(script.path, writer)
-    }
-
     @Test func `A program that is being written is started once it is written`() async throws {
-        try await self.withOpenProgram("exec '\(faultyAnalyzer)' analyzer") { path, writer in
-            let written = Task {
-                try await Task.sleep(for: .milliseconds(200))
-                try writer.close()
-            }
-            try await withPool(analyzers: 1, configure: { ($0.executable, $0.arguments) = (path, []) }) { pool, _ in
-                let reply = try await pool.perform("echo", "whole")
-                #expect(reply == "whole")
-            }
-            try await written.value
+        let program = try OpenProgram("exec '\(faultyAnalyzer)' analyzer")
+        defer { program.remove() }
+        try await program.lease()
+        let written = Task {
+            try await program.refuse()
+            try await program.waitForStart()
+            program.release()
+            try program.writer.close()
         }
+        try await withPool(analyzers: 1, configure: { ($0.executable, $0.arguments) = (program.path, []) }) { pool, _ in
+            let reply = try await pool.perform("echo", "whole")
+            #expect(reply == "whole")
+        }
+        try await written.value(within: .hangDeadline)
     }
 
-    @Test(.timed) func `A pool that stops waits no longer for a program that is being written`() async throws {
-        try await self.withOpenProgram("") { path, _ in
-            var configuration = AnalyzerConfiguration(count: 1)
-            (configuration.executable, configuration.arguments) = (path, [])
-            let pool = AnalyzerPool(configuration: configuration, onEvent: { _ in })
-            let begun = ContinuousClock.now
-            let started = Task { await inspectError { try await pool.start() } }
-            try await Task.sleep(for: .milliseconds(100))
-            await pool.stop()
-            #expect(await started.value?.code == .analyzerUnavailable)
-            #expect(ContinuousClock.now - begun < .seconds(1))
-        }
+    @Test func `A pool that stops waits no longer for a program that is being written`() async throws {
+        let program = try OpenProgram("")
+        defer { program.remove() }
+        var configuration = AnalyzerConfiguration(count: 1)
+        (configuration.executable, configuration.arguments) = (program.path, [])
+        let pool = AnalyzerPool(configuration: configuration, onEvent: { _ in })
+        try await program.lease()
+        let started = Task { await inspectError { try await pool.start() } }
+        try await program.refuse()
+        try await program.waitForStart()
+        let stopped = Task { await pool.stop() }
+        try await waitUntil("the pool stops") { pool.supervisor.isStopped }
+        // This start is refused like the one before, and is the last.
+        try await program.refuse()
+        #expect(try await started.value(within: .hangDeadline)?.code == .analyzerUnavailable)
+        #expect(!program.isAwaited)
+        try await stopped.value(within: .hangDeadline)
     }
 
     @Test func `No two jobs share a process`() async throws {

@@ -94,7 +94,7 @@ import Testing
         fields["partner"] = ""
         fields.merge(try await stranger.get("/tasks/new?kind=dead").edge) { $1 }
         #expect(try await stranger.post("/tasks", fields).status == 303)
-        while try await site.store.step() {}
+        try await site.finishTasks()
         #expect(try await site.count("insp.dead WHERE resolved_at IS NOT NULL") == 0)
         #expect(try await site.count("insp.case_lease") == 0)
         #expect(

@@ -86,7 +86,7 @@ import Testing
         #expect(try await ann.post("/tasks", fields).status == 303)
         let open = self.id(try await ann.get("/live/tasks"))
         #expect(open != before)
-        while try await site.store.step() {}
+        try await site.finishTasks()
         // Without a time: no task is open.
         let ended = try #require(self.id(try await ann.get("/live/tasks")))
         #expect(ended != open && ended.count == 32)
@@ -215,14 +215,16 @@ import Testing
             try await waitUntil("\(place + 2) wait") { site.service.waiting == place + 2 }
         }
         own.append(wait(ann))
-        let ended = try await own[0].value
+        let ended = try await own[0].value(within: .hangDeadline)
         #expect(ended.status == 200 && ended.text.contains("event: end\n") && self.id(ended) == nil)
         // A client that does not know the event asks again, but not in a loop.
         #expect(ended.text.firstMatch(of: /retry: ([0-9]+)/).flatMap { Int($0.1) } ?? 0 >= 600_000)
         try await waitUntil("five wait") { site.service.waiting == 5 }
         // The others learn of what happens.
         #expect(try await bob.post("/cases/\(job)/take").status == 303)
-        for wait in own.dropFirst() + [other] { #expect(try await wait.value.text.contains("event: change\n")) }
+        for wait in own.dropFirst() + [other] {
+            #expect(try await wait.value(within: .hangDeadline).text.contains("event: change\n"))
+        }
         try await site.close()
     }
 

@@ -112,6 +112,11 @@ struct ConsoleSite: Sendable {
         return ids
     }
 
+    /// Works off the open tasks, as a console does.
+    func finishTasks() async throws {
+        try await repeatWhile("a batch is left") { try await self.store.step() }
+    }
+
     func count(_ sql: String) async throws -> Int {
         Int(try await self.admin.query("SELECT count(*) FROM \(sql)")[0].int(0))
     }

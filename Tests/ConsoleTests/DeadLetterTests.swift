@@ -128,7 +128,7 @@ import Testing
         #expect(try await browser.get("/tasks").text.contains("0 of 1010"))
         let process = try await dying.query("SELECT pg_backend_pid()")[0].int(0)
         _ = try await site.admin.query("SELECT pg_terminate_backend($1, 10000)", [.int(process)])
-        while try await site.store.step() {}
+        try await site.finishTasks()
         #expect(
             try await site.count("insp.console_task WHERE done = 1010 AND refused = 0 AND ended_at IS NOT NULL") == 1)
         #expect(try await site.count("insp.job WHERE rerun_of IS NOT NULL") == 1010)

@@ -96,12 +96,15 @@ import Testing
                 == 0)
         // Workers of each lane are notified.
         try await site.admin.execute("NOTIFY insp_ready, 'the last'")
-        var lanes: Set<String> = []
-        for await message in heard {
-            if message.payload == "the last" { break }
-            lanes.insert(message.payload)
+        let lanes = Task {
+            var lanes: Set<String> = []
+            for await message in heard {
+                if message.payload == "the last" { break }
+                lanes.insert(message.payload)
+            }
+            return lanes
         }
-        #expect(lanes == ["0", "1", "2"])
+        #expect(try await lanes.value(within: .hangDeadline) == ["0", "1", "2"])
         await listener.close()
         try await site.close()
     }

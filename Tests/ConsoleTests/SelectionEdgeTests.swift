@@ -19,7 +19,7 @@ import Testing
         _ site: ConsoleSite, _ browser: Browser, _ page: Browser.Answer, _ fields: [String: String]
     ) async throws {
         #expect(try await browser.post("/tasks", fields.merging(page.edge) { $1 }).status == 303)
-        while try await site.store.step() {}
+        try await site.finishTasks()
     }
 
     @Test func `A delayed job that becomes ready after the preview of waiting jobs is not cancelled`() async throws {
@@ -110,7 +110,7 @@ import Testing
         #expect(try await browser.post("/tasks", fields.merging(page.edge) { $1 }).status == 303)
         try await site.admin.execute(
             "UPDATE insp.endpoint SET disabled_reason = 'abuse' WHERE id = (SELECT max(id) FROM \(own))")
-        while try await site.store.step() {}
+        try await site.finishTasks()
         #expect(try await site.count("\(own) AND NOT enabled AND disabled_reason = 'abuse'") == 1)
         #expect(
             try await site.count(
@@ -130,7 +130,7 @@ import Testing
         #expect(try await browser.post("/tasks", fields).status == 303)
         #expect(try await browser.post("/sign-out").status == 303)
         #expect(try await site.count("insp.console_session") == 0)
-        while try await site.store.step() {}
+        try await site.finishTasks()
         #expect(try await site.count("insp.console_task WHERE done = 3 AND ended_at IS NOT NULL") == 1)
         try await site.close()
     }

@@ -42,7 +42,7 @@ import Testing
         #expect(try await browser.begin(fields).status == 303)
         // Accepted after the preview.
         try await self.jobs(site, "bank", 3)
-        while try await site.store.step() {}
+        try await site.finishTasks()
         #expect(
             try await site.count("insp.console_task WHERE done = 1212 AND refused = 0 AND ended_at IS NOT NULL") == 1)
         #expect(try await site.count("insp.record WHERE action = 'cancel' AND actor = 'console:ann'") == 1212)
@@ -152,7 +152,7 @@ import Testing
         for answer in try await [one, other] {
             #expect(answer.status == 303 && answer.headers["location"] == "/tasks", "\(answer.text)")
         }
-        while try await site.store.step() {}
+        try await site.finishTasks()
         // Long afterwards as well, with the page that the browser has kept.
         #expect(try await browser.post("/tasks", fields).status == 303)
         #expect(try await site.count("insp.console_task WHERE done = 1200 AND ended_at IS NOT NULL") == 1)
@@ -263,7 +263,7 @@ import Testing
         _ = try await site.admin.query(fail, second)
         #expect(try await !site.admin.query(step, second)[0].bool(0))
         #expect(try await site.count("insp.console_batch WHERE failure = '57014'") == 1)
-        while try await site.store.step() {}
+        try await site.finishTasks()
         #expect(try await site.count("insp.console_task WHERE done = 4 AND ended_at IS NOT NULL") == 1)
         try await site.close()
     }
@@ -288,7 +288,7 @@ import Testing
             "SELECT insp.callback_replay((SELECT min(webhook_id) FROM insp.v_callback_dead WHERE partner = 'shop'))")
         let fields = ["kind": "callbacks", "action": "replay", "reason": "their server is back"]
         #expect(try await browser.begin(fields).status == 303)
-        while try await site.store.step() {}
+        try await site.finishTasks()
         #expect(try await site.count("insp.console_task WHERE done = \(all) AND refused = 0") == 1)
         #expect(
             try await site.count("insp.record WHERE action = 'callback_replay' AND actor = 'console:ann'") == all)
@@ -311,7 +311,7 @@ import Testing
         #expect(
             try await browser.begin(["kind": "endpoints", "action": "pause", "reason": "maintenance"]).status
                 == 303)
-        while try await site.store.step() {}
+        try await site.finishTasks()
         #expect(try await site.count("\(own) AND paused") == count)
         #expect(
             try await site.count(
@@ -325,7 +325,7 @@ import Testing
         #expect(
             try await browser.begin(["kind": "endpoints", "action": "resume", "reason": "done", "state": "paused"]
             ).status == 303)
-        while try await site.store.step() {}
+        try await site.finishTasks()
         #expect(try await site.count("\(own) AND paused") == 0)
         #expect(try await site.count("insp.endpoint WHERE NOT paused") == site.count("insp.endpoint"))
         try await site.close()

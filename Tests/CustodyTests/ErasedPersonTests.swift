@@ -28,7 +28,7 @@ import Testing
         try await fixture.admin.execute("RESET ROLE")
         let fresh = try fixture.store()
         #expect(try await fixture.count("person") == 2)
-        while try await fresh.sweep() > 0 {}
+        try await repeatWhile("keys are left to sweep") { try await fresh.sweep() > 0 }
         for (place, job) in jobs.enumerated() {
             let error = await self.error(fresh, job.id)
             #expect(error == (place == 0 ? .keyDestroyed : nil))

@@ -61,7 +61,7 @@ import Testing
                 for: "NOT EXISTS (SELECT FROM insp.event_batch WHERE position IS NULL)", within: 10)
         }
         var reader = Reader()
-        while try await !reader.read(fixture.admin, limit: 3).isEmpty {}
+        try await repeatWhile("an event is left") { try await !reader.read(fixture.admin, limit: 3).isEmpty }
         let all = try await self.all(fixture)
         #expect(all.count > 20 && reader.seen.sorted() == all)
         for event in reader.seen where event.hasPrefix("retry") {
@@ -152,7 +152,7 @@ import Testing
                 }
             }
             for _ in 0..<writers { _ = try await group.next() }
-            while try await self.number(fixture.admin) > 0 {}
+            try await repeatWhile("an event has no number") { try await self.number(fixture.admin) > 0 }
             isOver.state.withLock { $0 = true }
             var seen: [String] = []
             for try await events in group { seen += events }

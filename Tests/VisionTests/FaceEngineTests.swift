@@ -1,8 +1,10 @@
+import CVision
 import Foundation
 import InspectCore
 import TestSupport
 import Testing
-import Vision
+
+@testable import Vision
 
 /// Detection, landmarks and descriptors on real photographs.
 @Suite(.serialized)
@@ -28,15 +30,15 @@ struct FaceEngineTests {
 
     /// Sources/CVision/Training/face_detector.cpp renews it.
     @Test func `The embedded detector is dlib's`() {
-        #expect(FaceEngine.detectorIsDlibs)
+        #expect(cv_face_detector_is_dlibs())
     }
 
     @Test(arguments: ["obama.jpg", "obama2.jpg"])
     func `Detectors for narrow and for wide registers find the same faces to the bit`(file: String) async throws {
         let image = try await FaceFixtures.photograph(file)
-        let found = FaceEngine.scannersAgree(on: image)
-        #expect(found.faces > 0)
-        #expect(found.agree != false)
+        var (faces, lanes): (Int, Int32) = (0, 0)
+        #expect(cv_face_scanners_agree(image.pointer, &faces, &lanes), "\(lanes) lanes")
+        #expect(faces > 0)
     }
 
     @Test func `An engine that has rehearsed finds what it found before`() async throws {

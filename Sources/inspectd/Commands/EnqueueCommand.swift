@@ -84,7 +84,7 @@ extension Command {
         if let path = arguments["challenge"] {
             let bytes = try InputFile.read(path, of: "--challenge")
             guard let challenge = try? JSONSerialization.jsonObject(with: bytes) as? [String: Any]
-            else { throw InspectError(.challengeInvalid, "the file contains no challenge") }
+            else { throw PartFile.noChallenge }
             payload["challenge"] = challenge.filter { ["token", "frameTimes"].contains($0.key) }
         }
         if !arguments.all("country").isEmpty { payload["countries"] = arguments.all("country") }

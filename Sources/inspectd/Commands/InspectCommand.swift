@@ -191,7 +191,7 @@ extension Command {
         guard let path = request.members.challenge else { return nil }
         let bytes = try PartFile.read(path, of: request.source("challenge"))
         guard let challenge = try? JSONDecoder().decode(LivenessChallenge.self, from: bytes) else {
-            throw InspectError(.challengeInvalid, "the file holds no challenge")
+            throw PartFile.noChallenge
         }
         return challenge
     }

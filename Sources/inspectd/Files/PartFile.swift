@@ -44,6 +44,9 @@ enum PartFile {
         return .value("workflow", "W", "\(list); by default what the files allow")
     }
 
+    /// What `--challenge` names is no challenge.
+    static let noChallenge = InspectError(.challengeInvalid, "the file contains no challenge")
+
     /// The files of a folder, in the order of their names.
     private static func folder(_ folder: String, of source: String) throws(InspectError) -> [Data] {
         let files = try Self.found { () throws(InputFile.Failure) in try InputFile.list(folder, of: source) }

@@ -215,7 +215,7 @@ BEGIN
         PERFORM insp.refuse(CASE WHEN EXISTS (SELECT FROM insp.part p WHERE p.job_id = (c.job).id)
             THEN 'PART_ABSENT' ELSE 'PARTS_PURGED' END);
     ELSIF part.size IS NULL THEN
-        PERFORM insp.refuse('PART_ABSENT', 'it was given by URL', 'It is where the URL led.');
+        PERFORM insp.refuse('PART_ABSENT', 'it was given by URL', 'Fetch it from that URL; it is not stored here.');
     END IF;
     is_sealed := part.seal > 0;
     size := part.size;

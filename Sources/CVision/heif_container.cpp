@@ -228,7 +228,7 @@ cv_status read_container(Source source, File &file, cv_error *error) {
     return CV_OK;
 }
 
-cv_status read_item(Source source, const File &file, uint32_t item, size_t &allowance, std::vector<uint8_t> &bytes,
+cv_status read_item(Source source, const File &file, uint32_t item, size_t &budget, std::vector<uint8_t> &bytes,
                     cv_error *error) {
     const auto found = file.locations.find(item);
     if (found == file.locations.end()) return fail(error, CV_CORRUPT_IMAGE, "an image's data is missing");
@@ -239,8 +239,8 @@ cv_status read_item(Source source, const File &file, uint32_t item, size_t &allo
     for (const Extent &extent : location.extents) {
         if (extent.offset > all.length || extent.length > all.length - extent.offset)
             return fail(error, CV_CORRUPT_IMAGE, "an image's data is cut off");
-        if (extent.length > allowance) return fail(error, CV_CORRUPT_IMAGE, "images share their data");
-        allowance -= extent.length;
+        if (extent.length > budget) return fail(error, CV_CORRUPT_IMAGE, "images share their data");
+        budget -= extent.length;
         bytes.insert(bytes.end(), all.bytes + extent.offset, all.bytes + extent.offset + extent.length);
     }
     if (bytes.empty()) return fail(error, CV_CORRUPT_IMAGE, "an image's data is missing");

@@ -145,7 +145,7 @@ struct CreateRequest {
         _ picksWorkflow: Bool
     ) throws(InspectError) {
         try self.takeParts(&object, texts)
-        // Some of its members are for nobody here, and are dropped: what they hold is checked no less.
+        // Members that nothing here uses are dropped, but checked as well.
         if let definition = object[WorkflowDefinition.member] {
             _ = try JSONBody.data([WorkflowDefinition.member: definition], texts)
         }

@@ -1,7 +1,7 @@
 internal import Postgres
 internal import Synchronization
 
-/// Tells when there may be new events to pull: by notifications, and by time for what was notified to nobody.
+/// Tells when there may be new events to pull: by notifications, and by polling, for events whose notification was missed.
 final class EventSignal: Sendable {
     private static let poll = Duration.seconds(1)
     /// Without a connection for notifications.

@@ -8,7 +8,7 @@ struct CallbackLanes<Entry> {
         var atOnce: Int
         var running = 0
         var waiting: ArraySlice<Entry> = []
-        /// Failures not yet recorded. Until they are, nothing more is started: they may disable the endpoint.
+        /// Failures not yet settled. Until they are, nothing more is started: they may disable the endpoint.
         var failures = 0
         /// Whether it is in ``CallbackLanes/ready``.
         var isListed = false
@@ -83,7 +83,7 @@ struct CallbackLanes<Entry> {
         self.list(endpoint, at: index)
     }
 
-    /// This many failures are recorded.
+    /// This many failures are settled.
     mutating func resume(_ endpoint: Int64, after count: Int) {
         guard let index = self.lanes.index(forKey: endpoint) else { return }
         self.lanes.values[index].failures = max(0, self.lanes.values[index].failures - count)

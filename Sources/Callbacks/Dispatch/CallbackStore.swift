@@ -40,7 +40,7 @@ final class CallbackSettlement: Sendable {
         self.claimed = claimed
     }
 
-    /// Whether the endpoint's next callbacks wait until this is recorded.
+    /// Whether the endpoint's next callbacks wait until this is settled.
     var holdsOthers: Bool { self.outcome != .delivered && self.outcome.isAttempt }
 }
 

@@ -21,7 +21,8 @@ CREATE TABLE insp.record (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 20000);
 CREATE UNIQUE INDEX record_place ON insp.record (chain, seq) WHERE seq IS NOT NULL;
 CREATE INDEX record_subject ON insp.record (subject) WHERE chain <> 'access';
--- The job of insp.v_access. An access is found by it once it has its position: who waits for the access does not wait for the index.
+-- The job of insp.v_access. An access is found by it once it has its position: a caller that waits for the
+-- access does not wait for the index.
 CREATE INDEX record_job ON insp.record ((nullif(subject::uuid, '00000000-0000-0000-0000-000000000000')))
     WHERE chain = 'access' AND seq IS NOT NULL;
 -- A blob of a session ends once, even if two transactions end it at the same moment.

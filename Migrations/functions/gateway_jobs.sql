@@ -63,7 +63,7 @@ BEGIN
         ORDER BY c.job_id DESC
     LOOP
         IF listed = p_limit OR seen = scanned THEN
-            -- There may be more, after the last one that was looked at.
+            -- There may be more, after the last one that was read.
             status := NULL;
             workflow := NULL;
             created_at := NULL;

@@ -55,7 +55,7 @@ struct Version {
 cv_status read_types(Source body, File &file, cv_error *error) {
     Cursor cursor(body);
     const Version version(cursor);
-    cursor.skip(version.number == 0 ? 2 : 4);  // their count, which the boxes themselves tell
+    cursor.skip(version.number == 0 ? 2 : 4);  // their count, which follows from the boxes
     if (cursor.failed()) return fail(error, CV_CORRUPT_IMAGE, damaged);
     return for_each_box({cursor.position(), cursor.left()}, most_items, error, [&](const Box &box) {
         if (box.type != code("infe")) return CV_OK;
@@ -216,7 +216,7 @@ bool File::properties_of(uint32_t item, std::vector<std::pair<Property, bool>> &
 
 cv_status read_container(Source source, File &file, cv_error *error) {
     bool found = false;
-    // To the end of the file: a box that does not fit tells of a file that is cut off.
+    // To the end of the file: a box that does not fit shows that the file is cut off.
     const cv_status status = for_each_box(source, most_boxes, error, [&](const Box &box) {
         if (box.type != code("meta")) return CV_OK;
         if (found) return fail(error, CV_CORRUPT_IMAGE, damaged);

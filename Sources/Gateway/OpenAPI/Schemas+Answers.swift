@@ -10,7 +10,7 @@ extension OpenAPIDocument {
           "properties": {
             "test": { "$ref": "#/components/schemas/TestMark" },
             "jobs": { "type": "array", "maxItems": 100, "items": { "$ref": "#/components/schemas/JobEntry" } },
-            "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent: there are no more" }
+            "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent on the last page" }
           }
         },
         "JobEntry": {

@@ -9,7 +9,7 @@ extension OpenAPIDocument {
           "properties": {
             "test": { "$ref": "#/components/schemas/TestMark" },
             "callbacks": { "type": "array", "items": { "$ref": "#/components/schemas/Callback" } },
-            "next": { "type": "string", "description": "What to send as after; absent: there are no more" }
+            "next": { "type": "string", "description": "What to send as after; absent on the last page" }
           }
         },
         "Callback": {

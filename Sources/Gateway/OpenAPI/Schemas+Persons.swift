@@ -110,7 +110,7 @@ extension OpenAPIDocument {
                 }
               }
             },
-            "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent: there are no more" }
+            "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent on the last page" }
           }
         }
         """#

@@ -68,7 +68,7 @@ struct HeldEndpointTests {
             _ = try await operatorsOwn.query("SELECT \(act)", [.int(held)])
             try await self.outbox.add(1, endpoint: held, url: self.receiver.url("/status/500"), isOwn: false)
             var most: Int64 = 0
-            // Rounds go on until the answer has come, which nothing tells while the row is held.
+            // Rounds go on until the answer has come, which cannot be seen while the row is held.
             var round = 0
             var began = Date.distantPast
             while round < 3 || began < answer.addingTimeInterval(0.5) {

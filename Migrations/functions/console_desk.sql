@@ -196,7 +196,7 @@ BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator', 'auditor'], p_partner);
     -- Older rows of partners may be gone already.
     since := greatest(since, clock_timestamp() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples'));
-    -- A minute without a row is one without work, unless only the busiest partners were sampled: then it counts for nothing.
+    -- A minute without a row is one without work, unless only the busiest partners were sampled: then it is ignored.
     RETURN QUERY
     WITH sums AS MATERIALIZED (
         SELECT x.at, count(*) AS partners, sum(x.waiting) AS waiting, max(x.oldest) AS oldest, sum(x.running) AS running,

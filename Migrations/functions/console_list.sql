@@ -129,7 +129,7 @@ DECLARE
     mine text[];
     -- Partners whose cases two people decide.
     doubled integer[];
-    -- Cases that one call reads, of those that the person may take. Without a reason, the first one will do: others are for
+    -- Cases that one call reads, of those that the person may take. Without a reason, the first one is enough: others are for
     -- those that somebody takes at this moment.
     scanned constant integer := CASE WHEN p_reason IS NULL THEN 100 ELSE 5000 END;
     share integer;

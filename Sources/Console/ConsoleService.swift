@@ -131,7 +131,7 @@ package final class ConsoleService: Sendable {
             var access = access
             var typed = TypedDecision()
             // The token follows from the cookie alone: it identifies the console's own page after the session's end as well.
-            // Without a cookie, the browser's word that the page was an own one must do.
+            // Without a cookie, the browser's statement that the page is the console's own must suffice.
             if let form = try? FormBody(body),
                 secret.map({ ConsoleSecret.areEqual(form["form"] ?? "", $0.formToken) }) ?? true
             {

@@ -162,7 +162,7 @@ import Testing
         var other = try await Hand(fixture.admin)
         #expect(try await fixture.count("insp.worker WHERE floor_seqs <> '{}'") == 0)
         #expect(try await other.claim(1, on: fixture.admin).jobs.count == 1)
-        // The one from before is told, and what it still says counts for nothing.
+        // The former one is notified, and what it still writes is ignored.
         let row = try await hand.beat(fenceFloor: 5000, floors: ([1], [80_000]), on: fixture.admin)
         #expect(try row.int("epoch") != hand.seen.epoch)
         #expect(try await fixture.count("insp.worker WHERE floor_seqs <> '{}' OR fence_floor > 5000") == 1)

@@ -1,7 +1,7 @@
 /// Tracks which claimed callbacks are being sent, and which are next. It knows of each only its endpoint.
 ///
 /// A dispatcher claims more of an endpoint's callbacks than it may send at once (``DispatchMachine/claimedAhead``), so that
-/// the next can start when one ends, without waiting for the round trips that record the one and claim the other.
+/// the next can start when one ends, without waiting for the round trips that settle the one and claim the other.
 struct CallbackLanes<Entry> {
     /// The callbacks of one endpoint.
     private struct Lane {
@@ -102,7 +102,7 @@ struct CallbackLanes<Entry> {
         return abandoned
     }
 
-    /// Records whether an endpoint may start another callback.
+    /// Notes whether an endpoint may start another callback.
     private mutating func list(_ endpoint: Int64, at index: Dictionary<Int64, Lane>.Index) {
         // Copied once, rather than for each question.
         let lane = self.lanes.values[index]

@@ -12,7 +12,7 @@ package struct CallbackConfiguration: Sendable {
     package var preparesStatements = true
     /// Opens what is sealed of jobs and endpoints, and seals access tokens; `nil`: there is no key store.
     package var keys: KeyStore?
-    /// Name under which attempts are settled.
+    /// Name under which attempts are stored.
     package var worker: String
     /// The region whose jobs' callbacks it sends, besides those of jobs without a region.
     package var region: String?

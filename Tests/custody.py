@@ -85,7 +85,7 @@ class CustodyTrial(Trial):
         self.command("endpoint", "rotate", "1", "--overlap", "0", "--secret", self.write("signing-secret", self.secret))
         self.command("endpoint", "set", "1", "--settings", self.write("settings", '{"inlineResult": true, "apiKeyHeader": "X-Key"}'),
                      "--api-key", self.write("api-key", self.api_key))
-        # An allowance for as many attempts on one face as this takes.
+        # A limit that allows as many attempts on one face as this takes.
         self.main.query("SELECT insp.set_face_limits('bank', attempts => 100000)")
         self.bearer = self.main.query("SELECT bearer FROM insp.create_credential('bank', '{create,read,faces,persons}', rate_per_second => 100000)")[0][0]
         vendor.serve(self)

@@ -165,7 +165,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.respond(urllib.parse.urlsplit(self.path), 1)
 
     def client_of(self, form):
-        """Who asks for a token or revokes one: the client's id and secret, or its id alone."""
+        """The client that asks for a token or revokes one: its id and secret, or its id alone."""
         given = self.headers.get("authorization") or ""
         certificate = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
         if given.startswith("Basic "):

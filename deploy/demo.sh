@@ -176,7 +176,7 @@ done
 sql -c 'CREATE TABLE public.received (line jsonb)'
 # One JSON document a line: neither a quote nor a delimiter occurs in it.
 sql -c "\\copy public.received FROM '$receiver_log' WITH (FORMAT csv, QUOTE e'\\x01', DELIMITER e'\\x02')"
-# What is sealed in the database, opened by who has the key.
+# What is sealed in the database, opened with the key.
 for id in $(sql -c "SELECT id FROM public.demo_job ORDER BY n"); do "$inspectd" status "$id"; done >"$scratch/results.jsonl"
 sql -c 'CREATE TABLE public.demo_result (doc jsonb)'
 sql -c "\\copy public.demo_result FROM '$scratch/results.jsonl' WITH (FORMAT csv, QUOTE e'\\x01', DELIMITER e'\\x02')"

@@ -90,7 +90,7 @@ case $distribution in
     exit 1
     ;;
 esac
-# The toolchain's version is at least 6.1. It cannot tell as long as libraries of its own are missing, which are among the packages.
+# The toolchain's version is at least 6.1. It cannot print it while libraries of its own are missing, which are among the packages.
 toolchain() {
     local found scrap
     if ! command -v swift >/dev/null; then

@@ -229,7 +229,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_step(bigint, integer, bigint) IS
-    'Makes an attempt at a batch, for who began the task: what is committed is done once. False: the task was stopped, or another console has the batch. What no time is left for stays in it';
+    'Makes an attempt at a batch, for the person who began the task: what is committed is done once. False: the task was stopped, or another console has the batch. What no time is left for stays in it';
 GRANT EXECUTE ON FUNCTION insp.console_step(bigint, integer, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt bigint, p_state text) RETURNS void

@@ -41,7 +41,7 @@ package struct AnalyzerConfiguration: Sendable {
     var forksPerParent = 2000
     /// A parent of this age is renewed too, if it has forked any process.
     var parentLifetime = Duration.seconds(1800)
-    /// Tells a parent's age, in nanoseconds like `csys_now()`.
+    /// Returns a parent's age, in nanoseconds like `csys_now()`.
     var clock: @Sendable () -> UInt64 = { csys_now() }
     /// A crash of one of its processes renews a parent too, since a wrong guess at an address is a crash; but not sooner than this
     /// after the last renewal, so that images that crash a decoder do not keep a core busy with loading models.

@@ -189,14 +189,14 @@ int csys_prepare_sandbox(void) {
 
 int csys_drop_capabilities(void) {
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) return -errno;
-    // Takes a capability itself; who has none has nothing that the bounding set could let through.
+    // This needs a capability itself; a process without any has nothing that the bounding set could let through.
     for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EPERM) return -errno;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct held[_LINUX_CAPABILITY_U32S_3], none[_LINUX_CAPABILITY_U32S_3];
     memset(none, 0, sizeof none);
     if (syscall(SYS_capget, &header, held) != 0) return -errno;
-    // A unit's filter may refuse capset; who has nothing need not ask.
+    // A unit's filter may refuse capset; a process without capabilities need not call it.
     if (memcmp(held, none, sizeof none) == 0) return 0;
     return syscall(SYS_capset, &header, none) == 0 ? 0 : -errno;
 }

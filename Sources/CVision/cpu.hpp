@@ -32,7 +32,7 @@ private:
     Registers before;
 };
 
-/// How often this thread ran code for registers wider than four floats: results alone do not tell a check which variant ran.
+/// How often this thread ran code for registers wider than four floats: a check cannot see from results which variant ran.
 int64_t wide_runs();
 void count_wide_run();
 

@@ -79,12 +79,12 @@ cv_face placed(const cv::Rect2d &box, double score, const cvision::Landmarks &po
     return face;
 }
 
-/// Width over height of the print of two lines of 44 characters, and from which ratio on the page is seen at a low angle.
+/// Width over height of two printed MRZ lines of 44 characters, and from which ratio on the page is seen at a low angle.
 constexpr double zone_ratio = 11, oblique_ratio = 13, most_oblique = 22;
 /// The least score of a face on a page that was stretched.
 constexpr double least_stretched_score = 0.5;
 
-/// At least this share of a region must be above the MRZ; otherwise what was cut off is no page below its MRZ.
+/// At least this share of a region must be above the MRZ; otherwise the cut-out is not a page above its MRZ.
 constexpr double least_left = 0.5;
 
 /// `region` without the MRZ and everything below it.

@@ -85,7 +85,7 @@ cv::Rect portrait_region(const cv_document_side &side, const cv::Size &size);
 /// (Doc 9303-4 §4.2 and -6 §4.2); on the other are text and a second, smaller portrait.
 cv::Rect begin_of_lines(const cv::Rect &region, const cv_point mrz[4]);
 
-/// The portrait of a page that is seen at a low angle, as its MRZ tells: the surest face once the page is stretched, or none.
+/// The portrait of a page that is seen at a low angle, judged by its MRZ: the surest face once the page is stretched, or none.
 std::vector<cv_face> oblique_faces(cv_face_engine &engine, const cv_image &image, const cv_document_side &side,
                                    int known_turns);
 

@@ -55,7 +55,7 @@ struct Version {
 cv_status read_types(Source body, File &file, cv_error *error) {
     Cursor cursor(body);
     const Version version(cursor);
-    cursor.skip(version.number == 0 ? 2 : 4);  // their count, which the boxes themselves tell
+    cursor.skip(version.number == 0 ? 2 : 4);  // their count, which follows from the boxes
     if (cursor.failed()) return fail(error, CV_CORRUPT_IMAGE, damaged);
     return for_each_box({cursor.position(), cursor.left()}, most_items, error, [&](const Box &box) {
         if (box.type != code("infe")) return CV_OK;
@@ -216,7 +216,7 @@ bool File::properties_of(uint32_t item, std::vector<std::pair<Property, bool>> &
 
 cv_status read_container(Source source, File &file, cv_error *error) {
     bool found = false;
-    // To the end of the file: a box that does not fit tells of a file that is cut off.
+    // To the end of the file: a box that does not fit shows that the file is cut off.
     const cv_status status = for_each_box(source, most_boxes, error, [&](const Box &box) {
         if (box.type != code("meta")) return CV_OK;
         if (found) return fail(error, CV_CORRUPT_IMAGE, damaged);
@@ -228,7 +228,7 @@ cv_status read_container(Source source, File &file, cv_error *error) {
     return CV_OK;
 }
 
-cv_status read_item(Source source, const File &file, uint32_t item, size_t &allowance, std::vector<uint8_t> &bytes,
+cv_status read_item(Source source, const File &file, uint32_t item, size_t &budget, std::vector<uint8_t> &bytes,
                     cv_error *error) {
     const auto found = file.locations.find(item);
     if (found == file.locations.end()) return fail(error, CV_CORRUPT_IMAGE, "an image's data is missing");
@@ -239,8 +239,8 @@ cv_status read_item(Source source, const File &file, uint32_t item, size_t &allo
     for (const Extent &extent : location.extents) {
         if (extent.offset > all.length || extent.length > all.length - extent.offset)
             return fail(error, CV_CORRUPT_IMAGE, "an image's data is cut off");
-        if (extent.length > allowance) return fail(error, CV_CORRUPT_IMAGE, "images share their data");
-        allowance -= extent.length;
+        if (extent.length > budget) return fail(error, CV_CORRUPT_IMAGE, "images share their data");
+        budget -= extent.length;
         bytes.insert(bytes.end(), all.bytes + extent.offset, all.bytes + extent.offset + extent.length);
     }
     if (bytes.empty()) return fail(error, CV_CORRUPT_IMAGE, "an image's data is missing");

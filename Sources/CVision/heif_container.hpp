@@ -98,8 +98,8 @@ struct File {
 /// Reads the boxes. Every box, item, property and extent is counted against a limit before it is kept.
 cv_status read_container(Source source, File &file, cv_error *error);
 
-/// The bytes of an item. `allowance` is lowered by what is read, so that items that share bytes cannot multiply them.
-cv_status read_item(Source source, const File &file, uint32_t item, size_t &allowance, std::vector<uint8_t> &bytes,
+/// The bytes of an item. `budget` is lowered by what is read, so that items that share bytes cannot multiply them.
+cv_status read_item(Source source, const File &file, uint32_t item, size_t &budget, std::vector<uint8_t> &bytes,
                     cv_error *error);
 
 }  // namespace cvision::heif

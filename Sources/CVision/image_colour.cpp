@@ -115,7 +115,7 @@ std::optional<ColourSpace> colours_of_profile(Source profile) {
         for (int row = 0; row < 3; ++row)
             primaries(row, index) = static_cast<float>(fixed(place, 8 + 4 * static_cast<size_t>(row)));
     }
-    // All three together are white, which is D50 in a profile (ICC.1 §7.2.16): a sum that is not tells of a damaged profile.
+    // All three together are white, which is D50 in a profile (ICC.1 §7.2.16): another sum means a damaged profile.
     const float white[] = {0.9642f, 1, 0.8249f};
     for (int row = 0; row < 3; ++row) {
         const float sum = primaries(row, 0) + primaries(row, 1) + primaries(row, 2);

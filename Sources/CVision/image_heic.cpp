@@ -168,10 +168,10 @@ struct Canvas {
     }
 };
 
-cv_status decode_tiles(Source source, const heif::File &file, uint32_t item, size_t &allowance,
+cv_status decode_tiles(Source source, const heif::File &file, uint32_t item, size_t &budget,
                        const cv_image_limits &limits, Properties &whole, Canvas &canvas, cv_error *error) {
     std::vector<uint8_t> bytes;
-    if (const cv_status status = heif::read_item(source, file, item, allowance, bytes, error); status != CV_OK)
+    if (const cv_status status = heif::read_item(source, file, item, budget, bytes, error); status != CV_OK)
         return status;
     Grid grid;
     if (const cv_status status = read_grid(bytes, grid, error); status != CV_OK) return status;
@@ -207,7 +207,7 @@ cv_status decode_tiles(Source source, const heif::File &file, uint32_t item, siz
             }
         }
         if (part.size != step) return fail(error, CV_CORRUPT_IMAGE, "tiles of several sizes");
-        if (const cv_status status = heif::read_item(source, file, tile, allowance, bytes, error); status != CV_OK)
+        if (const cv_status status = heif::read_item(source, file, tile, budget, bytes, error); status != CV_OK)
             return status;
         hevc::Picture picture;
         const cv_status status =
@@ -299,14 +299,14 @@ cv_status decode_heic(Source source, const cv_image_limits &limits, StoredImage 
     if (!is_hevc(type) && type != code("grid")) return refuse_type(type, error);
     Properties whole;
     if (const cv_status status = read_properties(file, item, limits, whole, error); status != CV_OK) return status;
-    size_t allowance = source.length;
+    size_t budget = source.length;
     Canvas canvas;
     if (type == code("grid")) {
-        const cv_status status = decode_tiles(source, file, item, allowance, limits, whole, canvas, error);
+        const cv_status status = decode_tiles(source, file, item, budget, limits, whole, canvas, error);
         if (status != CV_OK) return status;
     } else {
         std::vector<uint8_t> bytes;
-        cv_status status = heif::read_item(source, file, item, allowance, bytes, error);
+        cv_status status = heif::read_item(source, file, item, budget, bytes, error);
         if (status != CV_OK) return status;
         status = hevc::decode_picture(whole.configuration, {bytes.data(), bytes.size()}, whole.size, limits,
                                       canvas.picture, error);

@@ -226,7 +226,7 @@ cv_status decode_image(const Object &image, const cv_image_limits &limits, Store
             const cv_status status =
                 is_jpeg ? decode_jpeg(source, limits, stored, error) : decode_jpeg2000(source, limits, stored, error);
             if (status != CV_OK) return status;
-            // The page alone says how an image lies (its own EXIF counts for nothing) and, of a JPEG, what its colours are.
+            // The page alone says how an image lies (its own EXIF is ignored) and, of a JPEG, what its colours are.
             stored.orientation = 1;
             const Object space = image["/ColorSpace"];
             if (space.null() && !is_jpeg) return CV_OK;

@@ -96,7 +96,7 @@ package final class ConsoleService: Sendable {
                 }
             }
             let (admitted, known) = (access, call)
-            // The session is known by now: who has none sends no body but the token of a link.
+            // The session is known by now: a client without one sends no body but the token of a link.
             let limit = method != "POST" ? 0 : call.session == nil ? 1024 : 65_536
             return .accept(limit: limit, headers: self.headers) { body in
                 var access = admitted
@@ -130,8 +130,8 @@ package final class ConsoleService: Sendable {
         .accept(limit: 65_536, headers: self.headers) { body in
             var access = access
             var typed = TypedDecision()
-            // The token follows from the cookie alone: it tells the console's own page after the session's end as well. Without a
-            // cookie, the browser's word that the page was an own one must do.
+            // The token follows from the cookie alone: it identifies the console's own page after the session's end as well.
+            // Without a cookie, the browser's statement that the page is the console's own must suffice.
             if let form = try? FormBody(body),
                 secret.map({ ConsoleSecret.areEqual(form["form"] ?? "", $0.formToken) }) ?? true
             {

@@ -202,7 +202,7 @@ extension ConsoleStore {
             objects: .init(count: try row.int(9), oldest: try row.optionalDouble(10)),
             checkpoint: try row.optionalInt(11), signer: try row.optionalString(12),
             signed: self.date(try row.optionalDouble(13)), decryptionKeys: decryptionKeys,
-            // A key store that is away must not hide the rest.
+            // An unavailable key store must not hide the rest.
             wrapped: try? await self.keys?.wrappedPartners())
     }
 

@@ -62,7 +62,7 @@ package final class ConsoleStore: Sendable {
             ])
     }
 
-    /// Begins a session of who has used a link.
+    /// Begins a session for the person who used a link.
     func signIn(_ secret: ConsoleSecret, name: String, grants: [String]) async throws {
         _ = try await self.ask(
             "SELECT insp.console_sign_in($1, $2, 'link', $3)", [.bytes(secret.sha256), .text(name), .texts(grants)])

@@ -89,7 +89,7 @@ struct CreateRequest {
                 self.parts[kind, default: []].append(field.value)
                 continue
             }
-            // Where no member is long, what is long is a part with a wrong name.
+            // Where no member is long, the long value is a part with a wrong name.
             guard Self.isKnown(field.name, known) && (known != nil || field.value.count <= LongTexts.threshold) else {
                 throw Self.unknown(field.name, names)
             }
@@ -125,7 +125,7 @@ struct CreateRequest {
         if let name = unknown.min() { throw Self.unknown(name, names) }
     }
 
-    /// Of the two that the credential and the path determine, the database says so.
+    /// The database refuses the two that the credential and the path determine.
     private static func isKnown(_ name: String, _ known: [String]?) -> Bool {
         known?.contains(name) != false || name == "partner" || name == "lane"
     }
@@ -145,7 +145,7 @@ struct CreateRequest {
         _ picksWorkflow: Bool
     ) throws(InspectError) {
         try self.takeParts(&object, texts)
-        // Some of its members are for nobody here, and are dropped: what they hold is checked no less.
+        // Members that nothing here uses are dropped, but checked as well.
         if let definition = object[WorkflowDefinition.member] {
             _ = try JSONBody.data([WorkflowDefinition.member: definition], texts)
         }

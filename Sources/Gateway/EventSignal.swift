@@ -1,7 +1,7 @@
 internal import Postgres
 internal import Synchronization
 
-/// Tells when there may be new events to pull: by notifications, and by time for what was notified to nobody.
+/// Signals that there may be new events to pull: by notifications, and by polling, for events whose notification was missed.
 final class EventSignal: Sendable {
     private static let poll = Duration.seconds(1)
     /// Without a connection for notifications.
@@ -48,7 +48,7 @@ final class EventSignal: Sendable {
                 self.wakeUp.notify()
             case .notification:
                 self.wakeUp.notify()
-                // One notification stands for 50 ms (insp.announce_pulls), so look again after that.
+                // One notification stands for 50 ms (insp.announce_pulls), so poll again after that.
                 try? await Task.sleep(for: .milliseconds(60))
                 self.wakeUp.notify()
             case .lost: self.state.withLock { $0.isListening = false }

@@ -46,7 +46,7 @@ struct FormData {
         while true {
             let mark = body[index...].prefix(2)
             if mark.elementsEqual([0x2d, 0x2d]) {
-                // What follows the last boundary belongs to nobody; a line break is usual.
+                // Only line breaks may follow the last boundary; one is usual.
                 guard body[(index + 2)...].allSatisfy({ $0 == 0x0d || $0 == 0x0a }) else {
                     throw Self.fault("bytes after the last boundary")
                 }

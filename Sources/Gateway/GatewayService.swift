@@ -366,8 +366,8 @@ package final class GatewayService: Sendable {
         _ start: ContinuousClock.Instant
     ) -> HTTPResponse {
         var response = response
-        // Who showed a token is asked for a token alone (RFC 6750, section 3): where a password is asked for, too, browsers ask
-        // their users, and URLSession on Linux waits for ever.
+        // A client that showed a token is asked for a token alone (RFC 6750, section 3): where a password is asked for,
+        // too, browsers ask their users, and URLSession on Linux waits for ever.
         if response.status == 401, request.headers["authorization"]?.lowercased().hasPrefix("bearer ") == true,
             response.headers.contains(where: { $0.name == "WWW-Authenticate" && $0.value.hasPrefix("Bearer") })
         {

@@ -98,7 +98,7 @@ extension GatewayStore {
         return Data("{".utf8) + Data(members.joined(separator: Data(",".utf8))) + Data("}".utf8)
     }
 
-    /// One job of an export. One whose key is missing does not keep the others from the person, and says so.
+    /// One job of an export. A job whose key is missing is marked, and does not keep the others from the person.
     private func entry(_ row: PostgresRow) async throws -> Data {
         let result = try SealedResult(row)
         var seal: JobSeal?

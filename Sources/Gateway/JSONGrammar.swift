@@ -11,7 +11,7 @@ struct JSONGrammar {
     /// Limit on values, names and brackets outside strings, which determine the memory that parsing takes beside the text. Chosen:
     /// far more than a request's members, so that a body of brackets alone takes little memory.
     static let tokens = 20_000
-    /// Characters of a number: what is longer is rounded, by each parser in its own way.
+    /// Characters of a number: a longer one is rounded, by each parser in its own way.
     static let digits = 100
 
     private enum Step {

@@ -45,7 +45,7 @@ final class RateLimiter: Sendable {
         self.buckets.withLock { buckets in buckets[name]?.tokens += count }
     }
 
-    /// The headers that tell a client how much it may still ask (draft-ietf-httpapi-ratelimit-headers-10): how many requests at
+    /// The headers that say how much a client may still ask (draft-ietf-httpapi-ratelimit-headers-10): how many requests at
     /// once, within the seconds in which that many come back, and how many are left now.
     func headers(_ name: String, now: ContinuousClock.Instant = .now) -> [(name: String, value: String)] {
         self.buckets.withLock { buckets in

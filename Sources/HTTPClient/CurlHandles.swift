@@ -104,10 +104,10 @@ struct CurlPin {
 
     init() {}
 
-    init(_ addresses: [IPAddress], told: ContinuousClock.Instant) {
+    init(_ addresses: [IPAddress], at time: ContinuousClock.Instant) {
         self.addresses = addresses
         // A third of libcurl's own cache time (CURLOPT_DNS_CACHE_TIMEOUT, 60 s): it must never resolve a name itself.
-        self.until = told + .seconds(20)
+        self.until = time + .seconds(20)
     }
 
     func holds(_ addresses: [IPAddress]) -> Bool {

@@ -28,7 +28,7 @@ package final class CurlTransfer: @unchecked Sendable {
     private(set) var objection: HTTPError?
     private var resolution: UnsafeMutablePointer<curl_slist>?
     /// When libcurl received the addresses.
-    private var told: ContinuousClock.Instant?
+    private var pinned: ContinuousClock.Instant?
 
     init(
         request: HTTPRequest, route: CurlRoute, addresses: [IPAddress]?,
@@ -121,7 +121,7 @@ package final class CurlTransfer: @unchecked Sendable {
     /// - Parameter pin: The addresses that libcurl was last given.
     func load(_ easyHandle: CurlEasyHandle, _ pin: CurlPin) throws(HTTPError) {
         var options = CurlOptions(easy: easyHandle.easy)
-        try self.tell(pin, &options)
+        try self.setAddresses(pin, &options)
         options.set(CURLOPT_TIMEOUT_MS, self.request.limits.totalMilliseconds)
         let (headers, body) = try easyHandle.content.fill(self.request.headers, self.request.body ?? [])
         if self.request.body != nil {
@@ -135,9 +135,9 @@ package final class CurlTransfer: @unchecked Sendable {
         try options.finish()
     }
 
-    /// Tells libcurl the addresses of the host, so that it resolves nothing itself: `+HOST:PORT:ADDRESS,…`, where the plus
+    /// Gives libcurl the addresses of the host, so that it resolves nothing itself: `+HOST:PORT:ADDRESS,…`, where the plus
     /// sign lets the entry end with libcurl's own cache time. It needs no repetition until shortly before that time.
-    private func tell(_ pin: CurlPin, _ options: inout CurlOptions) throws(HTTPError) {
+    private func setAddresses(_ pin: CurlPin, _ options: inout CurlOptions) throws(HTTPError) {
         guard let addresses else { return }
         let (host, port) = self.route.authority
         if self.route.exit.proxy != nil {
@@ -157,13 +157,13 @@ package final class CurlTransfer: @unchecked Sendable {
         }
         self.resolution = entry
         options.set(CURLOPT_RESOLVE, pointer: entry)
-        self.told = .now
+        self.pinned = .now
     }
 
     /// The addresses that libcurl holds after this transfer: only a request that was sent has read them.
     var pin: CurlPin? {
-        guard let addresses, let told, self.sent != nil else { return nil }
-        return CurlPin(addresses, told: told)
+        guard let addresses, let pinned, self.sent != nil else { return nil }
+        return CurlPin(addresses, at: pinned)
     }
 
     /// Takes back the memory that libcurl borrowed. The easy handle must not serve this transfer afterwards.

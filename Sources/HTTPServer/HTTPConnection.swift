@@ -61,7 +61,7 @@ final class HTTPConnection {
     var counted: (account: String, bytes: Int)?
     var staysOpen = true
     var share: String?
-    /// Tells the work on the request when the client leaves.
+    /// Notifies the work on the request when the client leaves.
     var departure: HTTPDeparture?
     /// Whether the client has stopped sending, during work.
     var hasLeft = false

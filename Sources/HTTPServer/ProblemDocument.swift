@@ -39,7 +39,7 @@ extension HTTPResponse {
         return response
     }
 
-    /// The same for a code: the detail tells which value was wrong, and contains no personal data.
+    /// The same for a code: the detail says which value was wrong, and contains no personal data.
     package static func problem(
         _ code: ErrorCode, _ detail: String = "", headers: [(name: String, value: String)] = []
     ) -> HTTPResponse { self.problem(InspectError(code, detail), headers: headers) }

@@ -45,20 +45,20 @@ package final class ShadowAnalysis: Sendable {
 
     /// Begins to inspect a job once more, and returns.
     ///
-    /// - Parameter tell: Called once, soon or late.
+    /// - Parameter report: Called once, sooner or later.
     package func begin(
         _ outcome: InspectionRunner.Outcome, of request: InspectionRequest, _ parts: [InspectionRunner.Part],
-        tell: @escaping @Sendable (Result<InspectionRunner.Shadow, Omitted>) -> Void
+        report: @escaping @Sendable (Result<InspectionRunner.Shadow, Omitted>) -> Void
     ) {
-        guard !request.workflow.namesFace else { return tell(.failure(Omitted(reason: .unsuitable))) }
+        guard !request.workflow.namesFace else { return report(.failure(Omitted(reason: .unsuitable))) }
         guard self.isBusy.compareExchange(expected: false, desired: true, ordering: .acquiringAndReleasing).exchanged
-        else { return tell(.failure(Omitted(reason: .busy))) }
+        else { return report(.failure(Omitted(reason: .busy))) }
         Task.detached(priority: .background) {
             defer { self.isBusy.store(false, ordering: .releasing) }
             do {
-                tell(.success(try await self.compare(outcome, of: request, parts)))
+                report(.success(try await self.compare(outcome, of: request, parts)))
             } catch {
-                tell(.failure(Omitted(reason: .failed)))
+                report(.failure(Omitted(reason: .failed)))
             }
         }
     }

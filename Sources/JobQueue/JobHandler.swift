@@ -298,7 +298,7 @@ package struct JobPart: Sendable {
         package var networks: [String]?
     }
 
-    /// The kind tells what is checked in it, and how large it may be.
+    /// The kind determines what is checked in it, and how large it may be.
     package var kind: PartKind
     /// Place among the frames; 0 for other kinds.
     package var ordinal: Int

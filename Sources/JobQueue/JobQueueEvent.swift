@@ -40,11 +40,11 @@ package enum JobQueueEvent: Sendable {
     case expired(Int)
     /// Retention removed this many jobs' parts and results, and this many partitions of jobs.
     case purged(parts: Int, results: Int, partitions: Int)
-    /// The key store cannot destroy keys; told once, until it can again.
+    /// The key store cannot destroy keys; reported once until it succeeds again.
     case keysDelayed(error: String)
     /// The key store destroyed this many keys after erasure, retention or refused requests.
     case keysDestroyed(Int)
-    /// The object store cannot delete objects; told once, until it can again.
+    /// The object store cannot delete objects; reported once until it succeeds again.
     case objectsDelayed(error: String)
     /// The object store deleted this many objects after erasure or retention, and this many that no part had.
     case objectsDeleted(Int, swept: Int)

@@ -79,7 +79,7 @@ extension JobWorker {
 
     // MARK: Watchdog
 
-    /// Tells the machine the time, even while the database does not answer.
+    /// Gives the machine the time, even while the database does not answer.
     func runWatchdog() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(100))

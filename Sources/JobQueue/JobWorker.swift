@@ -114,7 +114,7 @@ package final class JobWorker: Sendable {
         if !actions.started.isEmpty { self.start(actions.started) }
         for task in cancelled { task.cancel() }
         for (waiter, isBack) in waiters { waiter.resume(returning: isBack) }
-        self.tell(actions)
+        self.notify(actions)
         for pump in self.wakeUps.indices where actions.wakes(pump) { self.wakeUps[pump].notify() }
         if actions.beats { self.control.notify() }
         if actions.retriesParked || actions.wakesAll { self.parking.notify() }
@@ -127,7 +127,7 @@ package final class JobWorker: Sendable {
         self.report(.databaseUnavailable(role: role, error: reason, retryAfter: pause))
     }
 
-    private func tell(_ actions: WorkerActions) {
+    private func notify(_ actions: WorkerActions) {
         actions.reports.forEach(self.report)
         guard !actions.settled.isEmpty else { return }
         let now = ContinuousClock.now

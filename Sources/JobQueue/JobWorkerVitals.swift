@@ -4,7 +4,7 @@ package struct JobWorkerVitals: Sendable {
     package var isRegistered: Bool
     /// No heartbeat succeeded for too long: nothing is claimed.
     package var isSuspended: Bool
-    /// Told to stop, or drained.
+    /// Asked to stop, or drained.
     package var isStopping: Bool
     /// Jobs in slots.
     package var running: Int

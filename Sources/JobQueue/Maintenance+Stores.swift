@@ -5,7 +5,7 @@ extension Maintenance {
     /// Performs a duty of maintenance that calls a store outside the database, until the worker stops.
     ///
     /// The row of the duty is not locked meanwhile, since that would hold the xmin horizon for as long as the store is slow. So two workers may do
-    /// the same at once, or one may be killed between two calls: what is done twice must do no harm.
+    /// the same at once, or one may be killed between two calls: doing it twice must do no harm.
     ///
     /// - Parameters:
     ///   - name: As in `insp.duty`.

@@ -197,7 +197,7 @@ struct Maintenance: Sendable {
             return
         }
         if scans { lastScan = start }
-        try self.tell(duty.kind, row)
+        try self.reportOutcome(of: duty.kind, row)
         // A backlog is processed in pieces, with the other duties between them.
         switch duty.kind {
         case .purge: duty.isUnfinished = try row.bool("more")
@@ -209,7 +209,7 @@ struct Maintenance: Sendable {
         if duty.isUnfinished { duty.lastRun = nil }
     }
 
-    private func tell(_ duty: Duty.Kind, _ row: PostgresRow) throws {
+    private func reportOutcome(of duty: Duty.Kind, _ row: PostgresRow) throws {
         if duty == .rescue || duty == .orphans {
             let (requeued, deadLettered, workers) = (
                 Int(try row.int("requeued")), Int(try row.int("dead_lettered")), Int(try row.int("workers"))

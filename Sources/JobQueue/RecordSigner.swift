@@ -135,7 +135,7 @@ package final class RecordSigner {
     }
 
     /// Neither end of a chain ever moves back. Otherwise the owner could have a shorter chain signed, let other rows follow, and
-    /// remove the checkpoints that tell the difference. A chain that is not there at all is the verifier's fault to find.
+    /// remove the checkpoints that show the difference. A chain that is not there at all is the verifier's fault to find.
     private func verifyEnds(_ heads: RecordHeads, _ checkpoint: RecordCheckpoint) throws {
         for (name, before) in checkpoint.heads.chains.sorted(by: { $0.key < $1.key }) {
             guard let ends = heads.chains[name] else { continue }

@@ -145,7 +145,7 @@ extension WorkerMachine {
             horizon: answer.horizon, at: now)
         let hasNew = self.floors.add(answer.queues)
         let foundNothing = answer.jobs.isEmpty
-        // Only a scan of everything can tell that nothing is there.
+        // Only a scan of everything can show that nothing is there.
         if plan.isFull { self.scan.lastFull = now } else if foundNothing { self.scan.lastFull = nil }
         self.scan.sawNothing = foundNothing && plan.isFull && !hasNew
         self.scan.isUnknown = false
@@ -327,7 +327,7 @@ extension WorkerMachine {
         }
     }
 
-    /// Marks running jobs, and has their tasks told to stop.
+    /// Marks running jobs, and has their tasks asked to stop.
     @discardableResult
     private mutating func mark(
         _ disposition: Disposition, at now: ContinuousClock.Instant, _ actions: inout WorkerActions,

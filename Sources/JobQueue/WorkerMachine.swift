@@ -43,7 +43,7 @@ internal import InspectCore
 /// | claiming | silence for longer than its patience | suspended | all attempts are lost |
 /// | suspended | a heartbeat | claiming | the first pump is woken |
 /// | claiming, suspended | declared dead | unknown | all attempts are lost |
-/// | any | told to stop, drained, nothing left to drain | stopping | all are woken |
+/// | any | asked to stop, drained, nothing left to drain | stopping | all are woken |
 /// | stopping | nothing left, or ten seconds past its deadline | over | – |
 struct WorkerMachine: Sendable {
     /// Why a running job's outcome may not be used as it is.

@@ -177,7 +177,7 @@ enum MigrationCatalogue {
                 isFunction
                 ? ("pg_proc", "regprocedure", "coalesce(o.proacl, acldefault('f', o.proowner))", "proowner")
                 : ("pg_class", "regclass", "o.relacl", "relowner")
-            // Who has a right on columns alone stands with the columns; what is taken of the whole goes with these.
+            // Rights on columns alone are listed with the columns; revoking a right on the whole revokes these, too.
             let columns =
                 isFunction
                 ? ""

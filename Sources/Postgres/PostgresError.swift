@@ -27,7 +27,7 @@ package struct PostgresError: Error, Sendable {
         case otherWorkers = "other workers"
     }
 
-    /// Tells whether the call may be repeated.
+    /// Whether the call may be repeated.
     package var code: Code
     /// SQLSTATE of a server's error (PostgreSQL, "Error Codes").
     package var sqlState: String?

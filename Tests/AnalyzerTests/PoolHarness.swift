@@ -12,7 +12,7 @@ let faultyAnalyzer: String = {
     return (tests as NSString).deletingLastPathComponent + "/faulty-analyzer"
 }()
 
-/// What a pool told of itself.
+/// What a pool reported.
 final class EventLog: Sendable {
     private let events = Mutex<[AnalyzerEvent]>([])
 

@@ -138,7 +138,7 @@ import Testing
     }
 }
 
-/// The faulty analyzer behind a link, which a test takes away and puts back.
+/// The faulty analyzer behind a link, which a test removes and restores.
 private struct MovableProgram {
     private let folder = FileManager.default.temporaryDirectory.path + "/analyzer-\(UUID().uuidString)"
     var link: String { self.folder + "/analyzer" }

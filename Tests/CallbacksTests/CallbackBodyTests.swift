@@ -22,7 +22,7 @@ struct CallbackBodyTests {
         try await self.outbox.connection.query(sql, parameters)
     }
 
-    /// A partner whose endpoint answers 500 until it is told otherwise.
+    /// A partner whose endpoint answers 500 until a test changes that.
     private func partner(_ settings: String = "{}") async throws {
         let endpoint = try await self.query(
             "SELECT endpoint_id FROM insp.create_partner('acme', $1, true, true)",

@@ -321,7 +321,7 @@ struct CallbackDispatcherTests {
         try await self.outbox.whileDispatching({ $0.grace = .zero }) { _, _ in
             try await self.outbox.whileDispatching({ $0.grace = .zero }) { _, _ in
                 try await waitUntil("all are sent") {
-                    // Twice as many are the next of whoever has them.
+                    // Twice as many are the next ones, whichever dispatcher has them.
                     #expect(try await self.outbox.countUnderWay() <= 6)
                     return try self.receiver.received().count >= 20
                 }

@@ -21,7 +21,7 @@ import Testing
         claim.callbacks.map { WaitingCallback(callback: $0, claimed: .now, deadline: .now + .seconds(60)) }
     }
 
-    /// Together the dispatchers never send more at once than the endpoint allows, whoever claims in whatever order.
+    /// Together the dispatchers never send more at once than the endpoint allows, whichever of them claims, in any order.
     @Test func `Dispatchers share an endpoint's limit`() async throws {
         let endpoint = try await self.endpoint(inFlight: 8)
         try await self.outbox.add(100, endpoint: endpoint, url: "https://partner.example/")

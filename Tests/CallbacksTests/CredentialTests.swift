@@ -5,7 +5,7 @@ import Testing
 
 @testable import Callbacks
 
-/// Whoever may create a job may specify any URL for its callback: what an endpoint trusts its own servers with stays there.
+/// A client that may create a job may specify any URL for its callback: what an endpoint trusts its own servers with stays there.
 struct CredentialTests {
     private let secret = WebhookSecret.generate()
     private let outbox: Outbox
@@ -112,7 +112,7 @@ struct CredentialTests {
         let certificate = folder.appendingPathComponent("client.pem")
         let key = folder.appendingPathComponent("client-key.pem")
         try CallbackReceiver.makeCertificate(name: "worker", file: certificate, key: key)
-        // Both ask every client for a certificate of the same authority, so that one who shows none is turned away.
+        // Both ask every client for a certificate of the same authority, so that a client without one is refused.
         func receiver() throws -> CallbackReceiver {
             try CallbackReceiver(
                 secrets: [self.secret.text], certificateName: "localhost", clientAuthority: certificate)

@@ -81,7 +81,7 @@ struct EndpointHealthTests {
         for id in ids { #expect(try await self.outbox.row(id).state == "delivered") }
         #expect(try await self.breaker(endpoint) == "closed")
         #expect(try await self.kinds(endpoint) == "failing recovered")
-        // The second channel was told, signed as everything else.
+        // The second channel was notified, signed like everything else.
         let told = try self.receiver.received().filter { $0.path == "/ok?alerts" }
         #expect(told.count == 2 && told.allSatisfy { $0.verified })
         #expect(

@@ -68,7 +68,7 @@ struct HeldEndpointTests {
             _ = try await operatorsOwn.query("SELECT \(act)", [.int(held)])
             try await self.outbox.add(1, endpoint: held, url: self.receiver.url("/status/500"), isOwn: false)
             var most: Int64 = 0
-            // Rounds go on until the answer has come, which nothing tells while the row is held.
+            // Rounds go on until the answer has come, which cannot be seen while the row is held.
             var round = 0
             var began = Date.distantPast
             while round < 3 || began < answer.addingTimeInterval(0.5) {
@@ -110,7 +110,7 @@ struct HeldEndpointTests {
         #expect(try await self.query("SELECT count(*) FROM insp.endpoint_tally")[0].int(0) == 0)
     }
 
-    /// 410 while somebody changes the endpoint: it is disabled by the next that is recorded, of whatever endpoint.
+    /// 410 while somebody changes the endpoint: it is disabled by the next attempt that is settled, of any endpoint.
     @Test func `An endpoint that answered 410 while its row was locked is disabled later`() async throws {
         let url = self.receiver.url("/gone")
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text, inFlight: 1)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Callbacks
 
-/// What operators ask for reads what it tells of, and not the whole outbox.
+/// Operators' queries read the rows that they show, and not the whole outbox.
 struct OperatorCostTests {
     private static let old = 40_000
     private let outbox: Outbox

@@ -44,7 +44,7 @@ struct Outbox {
         return endpoint
     }
 
-    /// Adds callbacks of one endpoint to one URL, which tell of no job; returns their webhook-ids.
+    /// Adds callbacks of one endpoint to one URL, which concern no job; returns their webhook-ids.
     ///
     /// - Parameter isOwn: Whether the URL's origin becomes one of the endpoint's.
     @discardableResult

@@ -184,10 +184,10 @@ import Testing
         try await site.close()
     }
 
-    @Test func `Who is signed in without any role is told so, and whom to ask`() async throws {
+    @Test func `A person who is signed in without any role learns that, and whom to ask`() async throws {
         let site = try await ConsoleSite()
         let ann = try await site.person("ann", "reviewer:bank")
-        // Who has one learns which another page needs.
+        // A person with one learns which role another page needs.
         let other = try await ann.get("/queue")
         #expect(other.status == 403 && other.text.contains("This needs another role (auditor or operator)."))
         try await site.admin.execute("DELETE FROM insp.console_grant")

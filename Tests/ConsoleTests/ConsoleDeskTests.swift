@@ -167,7 +167,7 @@ import Testing
             #expect(!text.contains("aria-live"), "\(path)")
             // Without JavaScript it stays as it is until somebody asks.
             #expect(text.contains("<a href=''>Refresh</a>") && !text.contains("http-equiv"), "\(path)")
-            // The region is not replaced with what it tells of.
+            // The region is not replaced with what it reports.
             if path.hasPrefix("/cases/") { continue }
             let live = try #require(text.range(of: "id='live'"), "\(path)")
             #expect(text.range(of: "id='news'").map { $0.lowerBound < live.lowerBound } == true, "\(path)")

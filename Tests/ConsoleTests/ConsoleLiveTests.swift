@@ -11,7 +11,7 @@ import Testing
         answer.text.firstMatch(of: /(?m)^id: (.+)$/).map { String($0.1) }
     }
 
-    @Test func `An open page is told when its case or the list changes, and not before`() async throws {
+    @Test func `An open page is notified when its case or the list changes, and not before`() async throws {
         let site = try await ConsoleSite()
         let job = try await site.cases("bank")[0]
         let (ann, bob) = (try await site.person("ann", "reviewer:bank"), try await site.person("bob", "reviewer:bank"))

@@ -100,7 +100,7 @@ import Testing
         for issuer in ["https://old.example", "https://new.example"] {
             _ = try await site.person("eve", "reviewer:bank", issuer: issuer)
         }
-        // As many as one call looks at.
+        // As many as one call reads.
         try await site.admin.execute(
             """
             UPDATE insp.review_wait w SET (decided_by, decision, label, decided_at) = ('console:eve', 'PASSED', 'CLEAR', now())

@@ -86,7 +86,7 @@ import Testing
         try await site.close()
     }
 
-    @Test func `Who has no role here is not signed in`() async throws {
+    @Test func `A person without a role here is not signed in`() async throws {
         let link = SignInLink(name: "guest", grants: ["reviewer:nobody", "owner:*", "reviewer"])
         let site = try await ConsoleSite(link: link)
         let token = try #require(link.path.components(separatedBy: "token=").last)

@@ -43,7 +43,7 @@ import Testing
         #expect(try await ann.send("POST", "/cases/\(id)/decide", nil, long).status == 413)
 
         let token = try #require(link.path.components(separatedBy: "token=").last)
-        // Whoever signs in here next has nothing to do with the case.
+        // The next person who signs in here has nothing to do with the case.
         let bea = try await site.person("bea", "reviewer:bank")
         #expect(try #require(try await bea.post("/sign-out").cookie("inspectd-case")).contains("Max-Age=0"))
         let back = try await Browser(port: site.server.port).post(

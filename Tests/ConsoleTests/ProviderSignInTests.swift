@@ -196,7 +196,7 @@ import Testing
         try await site.close()
     }
 
-    /// What the log is told.
+    /// What is logged.
     private final class Reasons: Sendable {
         let list = Mutex<[String]>([])
     }

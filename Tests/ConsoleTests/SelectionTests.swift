@@ -7,7 +7,7 @@ import Testing
 
 /// Actions on whole selections of jobs, callbacks and endpoints; those of dead letters are in ``DeadLetterTests``.
 @Suite struct SelectionTests {
-    @Test func `What a task did not do is told in sentences`() {
+    @Test func `What a task did not do is reported in sentences`() {
         #expect(TasksPage.sentences(1, "already 1") == "1 was done already.")
         #expect(
             TasksPage.sentences(6, "PARTS_PURGED 2, ROW_LOCKED 1, already 3")
@@ -122,7 +122,7 @@ import Testing
         try await site.close()
     }
 
-    @Test func `One thing is told in the singular`() async throws {
+    @Test func `One thing is reported in the singular`() async throws {
         let site = try await ConsoleSite()
         try await self.jobs(site, "bank", 1)
         let browser = try await site.person("ann", "operator:bank")

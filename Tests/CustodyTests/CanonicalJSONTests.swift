@@ -131,7 +131,7 @@ import Testing
         #"{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","workflow":"id","threshold":0.7,"delaySeconds":100.0,"idempotencyKey":"k","userReference":"J\u00FCrgen \uD83D\uDE00/"}"#,
     ]
 
-    @Test func `Whoever seals a request gives it the same digest`() async throws {
+    @Test func `A request has the same digest, whichever program seals it`() async throws {
         let site = try await SealedRequestTests.Site()
         let secret = try await site.store.partnerKey(site.partner).secret.withBytes { hex($0) }
         let parts: [PartKind: [Data]] = [.front: [Data("an image".utf8)], .back: [Data("another".utf8)]]

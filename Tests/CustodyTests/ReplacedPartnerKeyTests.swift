@@ -22,14 +22,14 @@ import Testing
         let index = BlindIndex(present)
         #expect(values["userReference"] as? String == index.pseudonym("u", use: "user"))
         #expect(values["idempotencyKey"] as? String == index.pseudonym("k", use: "idempotency"))
-        // A repeated request has the same digest, whoever seals it.
+        // A repeated request has the same digest, whichever program seals it.
         let again = try await RequestSealer(other, level: level).seal(
             payload: payload, parts: [.front: [Data("f".utf8)]], partner: 7)
         #expect(again.hmac == sealed.hmac && first.hmac != sealed.hmac)
         _ = try await other.key(try Seal.keyID(of: sealed.sealed))
     }
 
-    @Test func `Whoever asks for a partner's key or destroys a person's gets the present one`() async throws {
+    @Test func `Each call for a partner's key, and each that destroys a person's, gets the present one`() async throws {
         let fixture = try await KeyStoreFixture()
         let (old, other) = (try fixture.store(), try fixture.store())
         _ = try await old.jobKeys([KeyOwner(partner: 7, .user("u"))])

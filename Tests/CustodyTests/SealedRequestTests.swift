@@ -57,7 +57,7 @@ import Testing
         #"{"partner":"acme","workflow":"\#(workflow)"\#(more.isEmpty ? "" : ",")\#(more)}"#
     }
 
-    @Test func `The database sees no value, and whoever has the key gets each back`() async throws {
+    @Test func `The database sees no value, and a reader with the key gets each back`() async throws {
         let site = try await Site()
         let id = try await site.enqueue(Self.payload(Self.personal), Self.front, isSealed: true)
         let job = try await site.admin.query(

@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// What is left out of a record, by whoever has the database or an export: whole chains, starts, words; and what strangers add.
+/// What is left out of a record, by an attacker who has the database or an export: whole chains, starts, words; and what strangers add.
 @Suite struct AuditOmissionTests {
     /// A site with three rows of accesses, and a checkpoint over all.
     private func site() async throws -> AuditSite {

@@ -120,7 +120,7 @@ import Testing
         #expect(try await site.verdict([site.path("empty")]) == [.init(kind: "cut")])
     }
 
-    @Test func `A checkpoint that is forged, changed, by another key or taken away is found`() async throws {
+    @Test func `A checkpoint that is forged, changed, by another key or missing is found`() async throws {
         let site = try await AuditSite.start()
         defer { site.end() }
         try await site.write(5)
@@ -181,7 +181,7 @@ import Testing
         try await site.write(1)
         let refused = try await site.run(["sign", "--once"])
         #expect(refused.status == 1 && refused.errors.contains("not what was signed"), "\(refused.errors)")
-        // With its checkpoint taken away it passes for the past; who kept the checkpoint knows better.
+        // Without its checkpoint it passes for the past; a verifier that kept the checkpoint detects it.
         try await site.tamper("DELETE FROM insp.record_checkpoint WHERE number = 2")
         #expect(try await site.verdict(["--public-key", site.path("public.pem")]) == [])
         #expect(

@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Capture links: what a partner's server may ask for, and what whoever has the link can do with it.
+/// Capture links: what a partner's server may ask for, and what its holder can do with it.
 @Suite struct CaptureLinkTests {
     private static let scopes = "{capture,read,create}"
     private static let image = PNG.noise(width: 64, height: 64)
@@ -68,7 +68,7 @@ import Testing
         _ = try await gateway.connection.query(
             "SELECT insp.set_consent_policy('bank', true, 'https://bank.example/privacy', '2026-01', '{identity}')")
         var phone = try await Self.link(gateway, Self.document.merging(["userReference": "u-1"]) { $1 })
-        // A messenger that looks at the link uses nothing up.
+        // A messenger that previews the link uses nothing up.
         for _ in 0..<2 {
             let page = try await phone.get("")
             let policy = page.headers["Content-Security-Policy"] ?? ""

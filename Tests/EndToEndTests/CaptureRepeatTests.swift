@@ -35,7 +35,7 @@ import Testing
         #expect(conflict.code == "IDEMPOTENCY_CONFLICT")
         #expect(conflict.document["field"] as? String == "Idempotency-Key", "\(conflict.document)")
         #expect(try await Self.open(gateway, again).status == 200)
-        // Another url would take the link away from the person who has begun.
+        // Another url would take the link from the person who has begun.
         #expect(try await Self.ask(gateway, "order-7").code == "LINK_TAKEN")
         let other = try await Self.ask(gateway, "order-8")
         let none = try await Self.ask(gateway, nil)

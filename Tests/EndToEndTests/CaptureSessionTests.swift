@@ -351,7 +351,7 @@ import Testing
             #expect(refused.code == code, "\(refused.document)")
         }
         #expect(try await site.store.query("SELECT count(*) FROM insp.key WHERE kind = 'job'")[0].int(0) == 0)
-        // Who has sent it gets the answer, however late.
+        // The client that sent it gets the answer, however late.
         _ = try await site.connection.query("UPDATE insp.challenge SET consumed_at = NULL")
         #expect(try await Self.form(gateway, path + "/submit", fields).status == 201)
         _ = try await site.connection.query("UPDATE insp.challenge SET expires_at = now()")

@@ -307,7 +307,7 @@ import Testing
         #expect(try await stored() == [secret])
         let given = "whsec_" + Data(repeating: 7, count: 32).base64EncodedString()
         let rotated = try await site.endpoint("rotate", "1", "--overlap", "0", "--secret", "-", input: given + "\n")
-        // Whoever gives a secret has it.
+        // A caller that supplies a secret already has it.
         #expect(rotated["secret"] == nil)
         #expect(try await stored() == [given])
         let second = try await site.endpoint("create", "--partner", "bank", "--url", "https://hooks.example.com/y")

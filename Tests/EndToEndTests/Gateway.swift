@@ -141,7 +141,7 @@ struct Gateway {
         ).map { try $0.string(0) }
     }
 
-    /// What its health port tells.
+    /// What its health port reports.
     func metrics() async throws -> String {
         let health = try await self.program.port("health port open")
         let url = try #require(URL(string: "http://127.0.0.1:\(health)/metrics"))

@@ -168,7 +168,7 @@ import Testing
                 "SELECT count(*) FROM insp.secrets('endpoint ' || (SELECT id FROM insp.endpoint), '{signing_secret}')")[
                     0
                 ].int(0) == 2)
-        // Whoever knows the old one alone still verifies what is sent.
+        // A receiver that knows only the old one still verifies what is sent.
         #expect(try await gateway.call("POST", "\(path)/test").status == 200)
         let received = try await receiver.received(within: 60) { !$0.isEmpty }
         #expect(received.first?.verified == true && received.first?.signatures == 2)

@@ -114,7 +114,7 @@ import Testing
         #expect(try await gateway.call("POST", "/endpoints/\(endpoint)/pause").status == 200)
         let paused = try await gateway.call("GET", "/events")
         #expect(paused.code == "ENDPOINT_DISABLED" && paused.document["hint"] as? String == "Resume it.")
-        #expect(paused.document["detail"] as? String == "the endpoint is stopped (you paused it)")
+        #expect(paused.document["detail"] as? String == "the endpoint is paused or disabled (you paused it)")
         #expect(try await gateway.call("POST", "/endpoints/\(endpoint)/resume").status == 200)
         #expect(try Self.events(try await gateway.call("GET", "/events")).count == 6)
         #expect(try await gateway.stop() == 0)

@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    /// Bodies that a call must refuse whoever sends them.
+    /// Bodies that a call must refuse from any client.
     private static func wrongBodies(_ route: GatewayRoute) -> [Wrong] {
         let plain = ["Content-Type": "text/plain"]
         guard let valid = Self.body(route) else {
@@ -134,7 +134,7 @@ import Testing
     /// What a call does for another partner that uses the first one's names; `nil`: the name is its own, or there is none.
     private static func foreign(_ route: GatewayRoute) -> Outcome? {
         switch (route.pattern.names.first, route.method) {
-        // Who has a link is whoever it was sent to; pages are the same for everyone.
+        // The holder of a link is the person it was sent to; pages are the same for everyone.
         case (nil, _), ("faceId", "POST"), ("token", _), ("asset", _): nil
         case ("id", _): .refused(.jobUnknown)
         case ("webhookId", _): .refused(.callbackUnknown)
@@ -202,7 +202,7 @@ import Testing
             #expect(answer.headers["Content-Type"] == "application/problem+json", "\(said)")
             #expect(answer.document["status"] as? Int == outcome.status, "\(said)")
         }
-        // Whoever is known is told in refusals, too, what is left and what is deprecated.
+        // A known client learns from refusals, too, what is left and what is deprecated.
         for name in ["RateLimit", "RateLimit-Policy", "Deprecation", "Sunset"] {
             #expect((answer.headers[name] != nil) == isKnown, "\(name) \(said)")
         }

@@ -280,7 +280,7 @@ import Testing
                 && metrics.value("inspectd_callbacks_pending") == 0
                 && metrics.value("inspectd_jobs_finished_total", ["outcome": "completed"]) == 1
         }
-        // A specimen's error is its result: nobody need look at it.
+        // A specimen's error is its result: nobody needs to examine it.
         for (outcome, count) in [("completed", 2.0), ("dead_lettered", 0)] {
             #expect(metrics.value("inspectd_test_jobs_finished_total", ["outcome": outcome]) == count, "\(outcome)")
         }

@@ -13,7 +13,7 @@ import Testing
         /// The capability that finds it.
         var capability = "usability"
         /// Names of measurements, one of which at least must be beyond its limit; none where the reason is what was
-        /// found on two sides, which no number tells.
+        /// found on two sides, which no number shows.
         var measurements: Set<String>
     }
 

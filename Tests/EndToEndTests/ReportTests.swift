@@ -152,7 +152,7 @@ import Testing
         #expect(try await self.run(script, with: image) == 0)
     }
 
-    /// Runs a Python script with the program and a image as its arguments.
+    /// Runs a Python script with the program and an image as its arguments.
     ///
     /// - Returns: Its exit status, or minus the signal's number.
     private func run(_ script: String, with image: String) async throws -> Int32 {

@@ -136,7 +136,7 @@ import Testing
         #expect(try await site.count("insp.person WHERE reference_index IS NOT NULL") == 1)
         #expect(try await site.count("insp.dead") == 0)
         #expect(try await site.count("insp.event WHERE detail ->> 'error' = 'KEY_DESTROYED'") == 1)
-        // The partner is told.
+        // The partner is notified.
         let received = try await site.service.receiver.received(within: 60) { $0.count == 2 }
         let bodies = try received.map { try members(Data($0.body.utf8)) }
         #expect(Set(bodies.compactMap { $0.at("data.id") as? String }) == [late, other])

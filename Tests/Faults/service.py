@@ -22,7 +22,7 @@ def say(text):
 
 
 def mark(image, number):
-    """An image like no other: what follows its end no decoder looks at."""
+    """An image like no other: no decoder reads what follows its end."""
     return image + number.to_bytes(8, "big")
 
 
@@ -301,7 +301,7 @@ class Worker:
             self.send(signal.SIGKILL)
             self.wait(10)
         for pid in below:
-            # Analyzers end with their worker; whoever does not is not left behind either.
+            # Analyzers end with their worker; one that does not is ended here.
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as file:
                     if re.search(rb"analyzer", file.read()):

@@ -45,7 +45,7 @@ import Testing
         await client.send("POST /drops HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in 0..<3 {
             await client.send("5\r\nhello\r\n")
-            // So that each chunk arrives alone; nothing tells when the server has read it.
+            // So that each chunk arrives alone; nothing shows when the server has read it.
             try await Task.sleep(for: .milliseconds(20))
         }
         await client.send("0\r\n\r\n")

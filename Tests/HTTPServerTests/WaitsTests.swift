@@ -19,7 +19,7 @@ import Testing
         departure.leave()
         #expect(try await waiting.value(within: .hangDeadline) == .over)
         #expect(waits.count == 0 && waits.hasRoom(for: "bank"))
-        // Whoever has left before does not begin to wait.
+        // A client that has left before does not begin to wait.
         let late = await HTTPDeparture.$current.withValue(departure) {
             await waits.wait(for: 1, within: .seconds(3600), owner: "bank")
         }

@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    /// One place seals and opens, whoever asks.
+    /// One place seals and opens, for all callers.
     @Test func `Custody does not know the queue, and keys are bytes nowhere else`() throws {
         let targets = try self.targets()
         #expect(targets["Custody"] == ["COpenSSL", "CPKCS11", "HTTPClient", "InspectCore", "Postgres"])
@@ -250,7 +250,7 @@ import Testing
         #expect(names.found == [])
     }
 
-    /// Only so can a simulation drive them: whoever calls them passes the time and the random numbers.
+    /// Only so can a simulation drive them: the caller passes the time and the random numbers.
     @Test func `Machines and their values have no clock, draw nothing and wait for nothing`() throws {
         let files = try self.targets().keys.flatMap { try self.files($0) }
         let machines = files.compactMap { $0.name.firstMatch(of: /(\w+Machine)\.swift$/)?.1 }.map(String.init)

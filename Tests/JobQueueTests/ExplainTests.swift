@@ -7,7 +7,7 @@ import Testing
 
 @testable import JobQueue
 
-/// What operators are told of one job, in situations that public functions and a real worker make.
+/// What operators learn of one job, in situations that public functions and a real worker make.
 @Suite struct ExplainTests {
     /// A request whose every free text says `CANARY`.
     private static func request(_ more: String = "") -> Data {

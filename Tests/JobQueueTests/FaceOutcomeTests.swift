@@ -6,7 +6,7 @@ import Testing
 
 @testable import InspectCore
 
-/// What results and callbacks tell of enrolments, authentications and liveness checks, however they end.
+/// What results and callbacks contain of enrolments, authentications and liveness checks, however they end.
 @Suite struct FaceOutcomeTests {
     private func enqueue(_ fixture: QueueFixture, _ workflow: String, _ more: String = "") async throws -> String {
         let face = ["authentication", "enrollment"].contains(workflow) ? #","faceId":"f-\#(UUID().uuidString)""# : ""
@@ -20,7 +20,7 @@ import Testing
             .optionalString(0)
     }
 
-    /// What a callback tells from its decision on.
+    /// What a callback contains, from its decision on.
     private func told(_ fixture: QueueFixture, _ id: String) async throws -> String? {
         try await fixture.admin.query(
             "SELECT insp.callback_decision(c) FROM insp.callback c WHERE c.public_id = $1", [.text(id)])[0]

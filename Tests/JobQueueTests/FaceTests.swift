@@ -22,7 +22,7 @@ import Testing
 
     private static let rejected = Data(#"{"decision":{"type":"REJECTED","details":{"label":"NOT_ENROLLED"}}}"#.utf8)
 
-    /// Hands an embedding over as a real worker does, then ends as it is told.
+    /// Hands an embedding over as a real worker does, then ends as the test says.
     private static func enrolling(_ digit: Character, as result: Data = ClosureHandler.passed) -> ClosureHandler {
         ClosureHandler { _, context in
             let known = try await context.enrolledFace()

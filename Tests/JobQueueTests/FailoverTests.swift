@@ -162,7 +162,7 @@ import Testing
         var other = try await Hand(fixture.admin)
         #expect(try await fixture.count("insp.worker WHERE floor_seqs <> '{}'") == 0)
         #expect(try await other.claim(1, on: fixture.admin).jobs.count == 1)
-        // The one from before is told, and what it still says counts for nothing.
+        // The former one is notified, and what it still writes is ignored.
         let row = try await hand.beat(fenceFloor: 5000, floors: ([1], [80_000]), on: fixture.admin)
         #expect(try row.int("epoch") != hand.seen.epoch)
         #expect(try await fixture.count("insp.worker WHERE floor_seqs <> '{}' OR fence_floor > 5000") == 1)
@@ -253,7 +253,7 @@ import Testing
         _ = try await fixture.enqueue(1)
         var hand = try await Hand(fixture.admin)
         _ = try await hand.claim(1, on: fixture.admin)
-        func look(_ seconds: Double, _ elapsed: String) async throws -> Int64 {
+        func scan(_ seconds: Double, _ elapsed: String) async throws -> Int64 {
             try await fixture.admin.execute(
                 """
                 UPDATE insp.worker SET heartbeat_at = heartbeat_at - interval '\(seconds) s';
@@ -264,17 +264,17 @@ import Testing
         _ = try await self.rescue("NULL", fixture)
         // Set back for an hour: the clock says that it has just been heard of.
         try await self.step("-1 h", fixture)
-        var looks = 1
-        while looks < 60, try await look(1, "'1 s'") == 0 { looks += 1 }
-        #expect(12...16 ~= looks)
+        var scans = 1
+        while scans < 60, try await scan(1, "'1 s'") == 0 { scans += 1 }
+        #expect(12...16 ~= scans)
         #expect(try await fixture.count("insp.worker") == 0)
-        // Alone in the fleet, killed and restarted after a minute: soon after it looks.
+        // Alone in the fleet, killed and restarted after a minute: it scans soon after.
         hand = try await Hand(fixture.admin)
         _ = try await hand.claim(1, on: fixture.admin)
-        #expect(try await look(60, "NULL") == 0)
-        looks = 1
-        while looks < 60, try await look(1, "'1 s'") == 0 { looks += 1 }
-        #expect(looks <= 10)
+        #expect(try await scan(60, "NULL") == 0)
+        scans = 1
+        while scans < 60, try await scan(1, "'1 s'") == 0 { scans += 1 }
+        #expect(scans <= 10)
     }
 
     @Test func `A clock that is set back holds up neither a limited partner nor a failed job`() async throws {

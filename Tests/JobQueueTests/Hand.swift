@@ -4,7 +4,7 @@ import Testing
 
 @testable import JobQueue
 
-/// Claims by hand, with the statements of a worker, and then does nothing unless it is told to.
+/// Claims by hand, with the statements of a worker, and then does nothing unless the test asks.
 struct Hand {
     var identity: WorkerIdentity
     var seen = SeenNumbers()

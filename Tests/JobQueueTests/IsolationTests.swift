@@ -6,7 +6,7 @@ import Testing
 
 @testable import JobQueue
 
-/// What takes something away looks again after it has locked: it must see what others have committed meanwhile.
+/// Deletions read again after locking: they must see what others have committed meanwhile.
 @Suite struct IsolationTests {
     private static let request = Data(#"{"partner":"acme","workflow":"id","userReference":"ann"}"#.utf8)
 

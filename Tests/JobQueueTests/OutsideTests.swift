@@ -25,7 +25,7 @@ import Testing
         func leave() { self.counts.withLock { $0.now -= 1 } }
     }
 
-    /// Jobs of a partner `slow` leave their slot, wait as long as they are told, and return; others end at once.
+    /// Jobs of a partner `slow` leave their slot, wait as long as the test says, and return; others end at once.
     private static func handler(
         _ crowd: Crowd, holding bytes: Int = 0, _ wait: @escaping @Sendable () async throws -> Void
     ) -> ClosureHandler {

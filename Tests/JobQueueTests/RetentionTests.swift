@@ -73,7 +73,7 @@ import Testing
             #expect(result["purgedAt"] as? String != nil)
             #expect(result["decision"] == nil)
         }
-        // A digest would still tell whether an image was this one.
+        // A digest would still show whether an image was this one.
         #expect(try await fixture.count("insp.part") == 4)
         #expect(try await fixture.count("insp.part WHERE sha256 = sha256(convert_to('image 0', 'UTF8'))") == 3)
         #expect(try await fixture.count("insp.job j WHERE insp.personal(j.personal)::text LIKE '%Jane%'") == 4)

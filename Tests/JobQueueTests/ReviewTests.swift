@@ -58,7 +58,7 @@ import Testing
         #expect(try await fixture.count("insp.job WHERE status = 64") == 6)
         #expect(try await fixture.count("insp.event WHERE kind = 'review_needed'") == 6)
         #expect(try await fixture.count("insp.lease") == 0)
-        // Nothing is told to the partner before somebody has looked.
+        // The partner gets nothing before somebody has reviewed it.
         #expect(try await fixture.count("insp.callback") == 14)
         #expect(try await fixture.count("insp.step WHERE status = 4") == 20)
     }

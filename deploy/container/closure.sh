@@ -40,7 +40,7 @@ done
     # The toolchain's runtime, if it was not linked statically: where the program's own path leads.
     */usr/lib/swift/linux/*) install -D -m 755 "$library" "$root/usr/local/lib/${library##*/}" ;;
     *)
-        # Under its own name, with the links that lead there: which BLAS it is can be told by its path alone.
+        # Under its own name, with the links that lead there: only its path shows which BLAS it is.
         real=$(readlink -f "$library")
         install -D -m 755 "$real" "$root$real"
         mkdir -p "$root$(dirname "$library")"

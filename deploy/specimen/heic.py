@@ -129,7 +129,7 @@ def of_image(image: Image.Image, *, tile: int = 512, bits: int = 8, quality: int
         made.properties.append((box("colr", colours), False))
     if turn:
         made.properties.append((box("irot", bytes([turn])), True))
-        # EXIF 2.3, Orientation: 8, 3 and 6 say the same as irot 1, 2 and 3. Whoever applies both turns twice.
+        # EXIF 2.3, Orientation: 8, 3 and 6 say the same as irot 1, 2 and 3. A reader that applies both turns twice.
         made.exif = bytes(4) + b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x112, 3, 1, {1: 8, 2: 3, 3: 6}[turn], 0, 0)
     return made
 

@@ -60,7 +60,7 @@ final class AnalyzerDriver: @unchecked Sendable {
         }
     }
 
-    /// Tells the job's process to end, which erases all it kept.
+    /// Asks the job's process to end, which erases all it kept.
     ///
     /// - Parameter whenGone: Called once the process is gone; until then it holds a person's data.
     func end(_ job: AnalyzerJob, whenGone: @escaping @Sendable () -> Void) {

@@ -7,7 +7,7 @@ internal import JobQueue
 /// The database must have the schema and an empty queue, and the benchmark's data stays there: use a separate database,
 /// as the schema's owner.
 package enum QueueBenchmark {
-    /// Told what is being done; a benchmark may take minutes.
+    /// Gets what is being done; a benchmark may take minutes.
     package typealias Progress = @Sendable (String) -> Void
 
     /// The value below which a share of the values lies; 0 if there are none. One of the values themselves, as in the peers' driver

@@ -64,7 +64,7 @@ package struct RecordBenchmark: Sendable {
             try await work()
             guard hasProcessorTime else { return (ContinuousClock.now - start).seconds }
             guard let processor, let now = await Self.processorSeconds(connection) else {
-                throw InspectError(.internalError, "the server no longer says its processor time")
+                throw InspectError(.internalError, "the server no longer reports its processor time")
             }
             return now - processor
         }

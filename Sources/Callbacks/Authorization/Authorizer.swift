@@ -190,14 +190,14 @@ actor Authorizer {
 
 extension AuthorizationRequest {
     /// What an endpoint allows beyond https to public addresses.
-    struct Allowances: Sendable {
+    struct Permissions: Sendable {
         var http: Bool
         var `private`: Bool
     }
 
     /// A request that goes out by a client under an endpoint's egress policy.
     init(
-        _ authorization: EndpointOptions.Authorization, _ options: EndpointOptions, allows: Allowances,
+        _ authorization: EndpointOptions.Authorization, _ options: EndpointOptions, allows: Permissions,
         by client: HTTPClient
     ) {
         self.init(

@@ -12,7 +12,7 @@ package struct CallbackConfiguration: Sendable {
     package var preparesStatements = true
     /// Opens what is sealed of jobs and endpoints, and seals access tokens; `nil`: there is no key store.
     package var keys: KeyStore?
-    /// Name under which attempts are recorded.
+    /// Name under which attempts are stored.
     package var worker: String
     /// The region whose jobs' callbacks it sends, besides those of jobs without a region.
     package var region: String?
@@ -22,7 +22,7 @@ package struct CallbackConfiguration: Sendable {
     package var batch = 768
     /// For one attempt, from name resolution to the last byte. Standard Webhooks recommends 15 to 30 s.
     package var timeout: Duration = .seconds(15)
-    /// How long a claim is valid. After a kill -9 between the answer and its record, the callback is sent again after that time.
+    /// How long a claim is valid. After a kill -9 between the answer and its settlement, the callback is sent again after that time.
     /// Four times the time-out, so that only a dead or frozen dispatcher lets a claim lapse.
     package var lease: Duration = .seconds(60)
     /// How often to poll for due callbacks; ± 20 %.

@@ -248,8 +248,8 @@ package final class CallbackDispatcher: Sendable {
             self.onEvent(.settlementRefused(webhookID: settlement.callback.webhookID, reason: reason))
         }
         for settlement in batch.settled where settlement.outcome.isAttempt {
-            let isRecorded = !batch.record.lost.contains(settlement.callback.id)
-            self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
+            let isSettled = !batch.record.lost.contains(settlement.callback.id)
+            self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isSettled: isSettled)))
         }
         for change in batch.record.changes {
             let isTest = batch.settled.contains {

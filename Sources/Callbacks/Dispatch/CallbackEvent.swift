@@ -13,7 +13,7 @@ package enum CallbackEvent: Sendable {
     /// The database permanently refuses an attempt's outcome. The claim lapses, and the callback is sent again.
     case settlementRefused(webhookID: String, reason: String)
 
-    /// One attempt, after it was recorded.
+    /// One attempt, after it was settled.
     package struct Attempt: Sendable {
         /// How an attempt ended; the raw values are a metric's labels.
         package enum Outcome: String, Sendable {
@@ -23,7 +23,7 @@ package enum CallbackEvent: Sendable {
             case deadLettered = "dead_lettered"
             /// Will be tried again; not counted, since the fault was ours.
             case released = "released"
-            /// The claim had lapsed, so nothing was recorded; another dispatcher has the callback.
+            /// The claim had lapsed, so nothing was settled; another dispatcher has the callback.
             case stale = "stale"
         }
 
@@ -39,7 +39,7 @@ package enum CallbackEvent: Sendable {
         package let trace: TraceContext?
         /// Number among the counted attempts, from 1.
         package let number: Int
-        /// What was recorded, or that nothing was.
+        /// How it was settled, or that it was not.
         package let outcome: Outcome
         /// HTTP status, if an answer came.
         package let status: Int?
@@ -57,7 +57,7 @@ package enum CallbackEvent: Sendable {
 }
 
 extension CallbackEvent.Attempt {
-    init(_ settlement: CallbackSettlement, isRecorded: Bool) {
+    init(_ settlement: CallbackSettlement, isSettled: Bool) {
         self.webhookID = settlement.callback.webhookID
         self.endpoint = settlement.callback.endpoint.id
         self.isTest = settlement.callback.endpoint.isTest
@@ -65,7 +65,7 @@ extension CallbackEvent.Attempt {
         self.trace = settlement.trace
         self.number = settlement.callback.attempts + 1
         self.outcome =
-            if isRecorded {
+            if isSettled {
                 switch settlement.outcome {
                 case .delivered: .delivered
                 case .retry: .failed

@@ -1,14 +1,14 @@
 /// Tracks which claimed callbacks are being sent, and which are next. It knows of each only its endpoint.
 ///
 /// A dispatcher claims more of an endpoint's callbacks than it may send at once (``DispatchMachine/claimedAhead``), so that
-/// the next can start when one ends, without waiting for the round trips that record the one and claim the other.
+/// the next can start when one ends, without waiting for the round trips that settle the one and claim the other.
 struct CallbackLanes<Entry> {
     /// The callbacks of one endpoint.
     private struct Lane {
         var atOnce: Int
         var running = 0
         var waiting: ArraySlice<Entry> = []
-        /// Failures not yet recorded. Until they are, nothing more is started: they may disable the endpoint.
+        /// Failures not yet settled. Until they are, nothing more is started: they may disable the endpoint.
         var failures = 0
         /// Whether it is in ``CallbackLanes/ready``.
         var isListed = false
@@ -83,7 +83,7 @@ struct CallbackLanes<Entry> {
         self.list(endpoint, at: index)
     }
 
-    /// This many failures are recorded.
+    /// This many failures are settled.
     mutating func resume(_ endpoint: Int64, after count: Int) {
         guard let index = self.lanes.index(forKey: endpoint) else { return }
         self.lanes.values[index].failures = max(0, self.lanes.values[index].failures - count)
@@ -102,7 +102,7 @@ struct CallbackLanes<Entry> {
         return abandoned
     }
 
-    /// Records whether an endpoint may start another callback.
+    /// Notes whether an endpoint may start another callback.
     private mutating func list(_ endpoint: Int64, at index: Dictionary<Int64, Lane>.Index) {
         // Copied once, rather than for each question.
         let lane = self.lanes.values[index]

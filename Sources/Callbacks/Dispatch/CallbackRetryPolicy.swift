@@ -11,11 +11,11 @@ struct CallbackRetryPolicy: Sendable {
         case deadLetter
         /// Waits again; the attempt does not count towards the schedule.
         ///
-        /// - Parameter isCounted: Whether it is recorded and counts as a release: the attempt failed through our fault. Otherwise
+        /// - Parameter isCounted: Whether it is settled and counts as a release: the attempt failed through our fault. Otherwise
         ///   nothing was sent, and the callback waits as before.
         case release(after: Duration, isCounted: Bool)
 
-        /// Whether there was an attempt to record.
+        /// Whether there was an attempt to settle.
         var isAttempt: Bool { if case .release(_, false) = self { false } else { true } }
     }
 

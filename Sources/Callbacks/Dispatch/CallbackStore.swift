@@ -3,7 +3,7 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-/// The record of one attempt. An object, because it goes through several lists.
+/// The outcome of one attempt. An object, because it goes through several lists.
 final class CallbackSettlement: Sendable {
     let callback: ClaimedCallback
     let outcome: CallbackRetryPolicy.Outcome
@@ -40,7 +40,7 @@ final class CallbackSettlement: Sendable {
         self.claimed = claimed
     }
 
-    /// Whether the endpoint's next callbacks wait until this is recorded.
+    /// Whether the endpoint's next callbacks wait until this is settled.
     var holdsOthers: Bool { self.outcome != .delivered && self.outcome.isAttempt }
 }
 
@@ -64,7 +64,7 @@ struct CallbackClaim: Sendable {
     var floors: CallbackFloors
 }
 
-/// The result of recording.
+/// The result of settling.
 struct CallbackRecord: Sendable {
     /// Callbacks whose claim had lapsed.
     var lost: Set<Int64> = []
@@ -93,7 +93,7 @@ struct SettledBatch {
     var failure: (any Error)?
 }
 
-/// The outbox's SQL: a claim or a record, each in one round trip and one transaction.
+/// The outbox's SQL: a claim or a settlement, each in one round trip and one transaction.
 struct CallbackStore: Sendable {
     let connection: PostgresConnection
     let worker: String

@@ -93,11 +93,11 @@ if (stream && window.EventSource) {
   window.addEventListener('pagehide', stop);
 }
 if (part) document.addEventListener('visibilitychange', catchUp);
-// Typing is use: at most once a minute it is told to the console, whose session would otherwise end after half an hour.
+// Typing is use: at most once a minute it is reported to the console, whose session would otherwise end after half an hour.
 const token = document.querySelector('input[name=form]');
 if (token) {
   const minute = 60000;
-  // Who types on the page of their case keeps it.
+  // A person who types on the page of a case keeps the case.
   const [, place, id = ''] = location.pathname.split('/');
   const idle = document.createElement('div');
   const sentence = document.createElement('p');

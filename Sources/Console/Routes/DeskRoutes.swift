@@ -57,7 +57,7 @@ extension ConsoleRoute {
 }
 
 extension ConsoleCall {
-    /// What a page that is about to be made knows: asked first, so that its stream tells of whatever changes meanwhile.
+    /// What a page that is about to be made knows: asked first, so that its stream reports whatever changes meanwhile.
     func stamp(of subject: LiveSubject, _ session: ConsoleSession) async throws -> String? {
         let page = LivePage(session: session.secret.sha256, subject: subject)
         return try await self.store.pulse([page])[page]
@@ -81,7 +81,7 @@ extension ConsoleCall {
         case .over: text = "retry: 2000\n\n"
         // The page closes its stream. What does not know this event asks again in an hour.
         case .yielded: text = "retry: 3600000\nevent: end\ndata: \n\n"
-        // A page that knows no stamp is only told where it stands.
+        // A page without a stamp only gets the current one.
         case .found(let stamp?):
             text = "retry: 500\nid: \(stamp)\nevent: \(known == nil ? "begin" : "change")\ndata: \n\n"
         }

@@ -23,7 +23,7 @@ package struct ConsoleSecret: Sendable {
     /// What the database knows it by.
     package var sha256: Data { Data(SHA256.digest(Array(self.text.utf8))) }
 
-    /// A value that only who holds the secret can know, for one use.
+    /// A value that only a holder of the secret can know, for one use.
     package func derived(_ use: String) -> String {
         Base64URL.text(SHA256.digest(Array("\(use) \(self.text)".utf8)))
     }

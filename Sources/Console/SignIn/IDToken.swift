@@ -42,7 +42,7 @@ struct IDToken {
     init(
         _ parts: Parts, keys: [JSONWebKey], issuer: String, client: String, nonce: String, now: Date
     ) throws(Refusal) {
-        // The algorithm is the key's: what the header says must agree, and "none" is nobody's.
+        // The algorithm is the key's: what the header says must agree, and no key has "none".
         guard let algorithm = (parts.header["alg"] as? String).flatMap(JSONWebKey.Algorithm.init),
             parts.header["crit"] == nil
         else { throw Refusal(reason: "the ID token's algorithm is neither RS256 nor ES256") }

@@ -26,7 +26,7 @@ package final class OpenIDProvider: Sendable {
         package var secret: String?
         /// The claim with roles, such as `roles` or `realm_access.roles`.
         package var rolesClaim = "roles"
-        /// The claim with the name that a person has in the record from the first sign-in on. Who it is says `sub` alone.
+        /// The claim with the name that a person has in the record from the first sign-in on. Only `sub` identifies the person.
         package var nameClaim = "preferred_username"
         /// Separated by blanks; `openid` must be among them.
         package var scopes = "openid profile"

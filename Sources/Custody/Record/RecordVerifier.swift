@@ -280,7 +280,7 @@ package struct RecordVerifier {
         let isKnown =
             start.seq == 0 || ends.contains { $1.anchor == start }
             || self.noted.contains { $0.chain == name && $0.place == start }
-        // Retention goes on between two checkpoints. Without any, nobody can say.
+        // Retention continues between two checkpoints. Without any, it cannot be determined.
         let isOld = ends.contains { at, ends in
             ends.head.seq >= start.seq
                 && (checkpoints.last?.atMicroseconds ?? 0) - at >= RecordChainVerifier.longestRetentionMicroseconds

@@ -12,7 +12,7 @@ package struct CustodyState: Sendable, Equatable {
     package var formerKey: String?
     /// The main database's own id, a UUID.
     package var database: String
-    /// A key of no use that the wrapping key has wrapped; empty where the main database tells.
+    /// An unused key that the wrapping key has wrapped; empty in what the main database has noted.
     var proof: [UInt8] = []
 
     /// What the main database has noted.

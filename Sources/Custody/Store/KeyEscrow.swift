@@ -6,7 +6,7 @@ internal import Postgres
 /// Partners' keys for a safe: each encrypted to an RSA key whose private half is kept offline, by RSAES-OAEP with SHA-256 (RFC 8017
 /// section 7.1) and the key's id as label.
 ///
-/// With it and a backup of the key store, a lost wrapping key is no loss of data. Keys of persons and jobs are not in it: what was
+/// With it and a backup of the key store, a lost wrapping key costs no data. Keys of persons and jobs are not in it: what was
 /// erased stays erased.
 package enum KeyEscrow {
     /// One line of the file.

@@ -8,7 +8,7 @@ enum KeyFault: Error {
     case destroyed
     /// Its bytes are damaged, or not where they were made.
     case damaged
-    /// The process has another wrapping key of the name, or the key is damaged: only the right one tells which.
+    /// The process has another wrapping key of the name, or the key is damaged: only the right key could show which.
     case foreign
     case failure(InspectError)
 

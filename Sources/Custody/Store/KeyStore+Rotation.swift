@@ -107,7 +107,7 @@ extension KeyStore {
         return try await present.wrap(try await self.secret(row), associated)
     }
 
-    /// A key of no use, wrapped.
+    /// An unused key, wrapped.
     private func proof(_ wrappingKey: String) async throws(InspectError) -> Data {
         Data(
             try await self.wrappingKeys.key(wrappingKey).wrap(.random(), CustodyState.proofName(wrappingKey)))

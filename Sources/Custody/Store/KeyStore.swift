@@ -37,8 +37,8 @@ package final class KeyStore: Sendable {
     /// Fetches and opens keys, in one statement.
     ///
     /// - Returns: For each id its key, or why it does not open: ``ErrorCode/keyUnknown``, ``ErrorCode/keyMismatch``,
-    ///   ``ErrorCode/keyMissing`` or ``ErrorCode/keysUnavailable``, none of which ends a job, as the key, not what it sealed, is at
-    ///   fault; or ``ErrorCode/keyDestroyed``.
+    ///   ``ErrorCode/keyMissing`` or ``ErrorCode/keysUnavailable`` (none ends a job: the key is at fault, not the data),
+    ///   or ``ErrorCode/keyDestroyed``.
     package func keys(_ ids: [KeyID]) async throws(InspectError) -> [KeyID: Result<CustodyKey, InspectError>] {
         try await self.examine(ids).mapValues { $0.mapError(\.error) }
     }

@@ -4,7 +4,7 @@ internal import HTTPServer
 
 /// A file of the page that captures, which is part of the program.
 struct CaptureAsset: Sendable {
-    /// Part of each asset's path. A version's files keep doing what they did: a partner's page names it.
+    /// Part of each asset's path. Files of a version never change behaviour: partners' pages refer to them.
     static let version = "v1"
 
     var name: String

@@ -3,7 +3,7 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// What a request to a link proves: who has the link, and whether it is the browser that began.
+/// What a request to a link proves: that its client has the link, and whether it is the browser that began.
 struct CaptureKey: Sendable {
     var token: Data
     /// Of the cookie; `nil`: the browser has none.

@@ -15,7 +15,7 @@ struct Operation: Sendable {
     var answers: [Answer]
     /// Statuses of refusals, besides those that every call of its kind has.
     var refusals: [Int] = []
-    /// Whether a call that everyone may make looks at a credential.
+    /// Whether a public call checks a credential.
     var takesCredential = false
 
     /// A parameter of the query or a header; those of the path are in the path.

@@ -10,7 +10,7 @@ extension OpenAPIDocument {
           "properties": {
             "test": { "$ref": "#/components/schemas/TestMark" },
             "jobs": { "type": "array", "maxItems": 100, "items": { "$ref": "#/components/schemas/JobEntry" } },
-            "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent: there are no more" }
+            "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent on the last page" }
           }
         },
         "JobEntry": {
@@ -21,7 +21,7 @@ extension OpenAPIDocument {
             "id": { "type": "string", "format": "uuid" },
             "status": { "$ref": "#/components/schemas/Status" },
             "workflow": { "type": "string" },
-            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" },
+            "test": { "type": "boolean", "description": "True for a test job with a fixed outcome; absent for real ones" },
             "createdAt": { "type": "string", "format": "date-time" },
             "completedAt": { "type": "string", "format": "date-time" }
           }
@@ -44,7 +44,7 @@ extension OpenAPIDocument {
           "properties": {
             "id": { "type": "string", "format": "uuid" },
             "cancelled": { "type": "boolean", "description": "False: the job was finished already" },
-            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" }
+            "test": { "type": "boolean", "description": "True for a test job with a fixed outcome; absent for real ones" }
           }
         },
         "SessionAnswer": {
@@ -58,7 +58,7 @@ extension OpenAPIDocument {
             "livenessPassed": { "type": "boolean" },
             "reason": { "type": "string" },
             "isRepeated": { "type": "boolean", "description": "Whether the blob had been accepted before, under the same idempotency key; the answer is that to the session's last blob" },
-            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" }
+            "test": { "type": "boolean", "description": "True for a test job with a fixed outcome; absent for real ones" }
           }
         },
         "Challenge": {

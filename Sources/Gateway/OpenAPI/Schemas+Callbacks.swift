@@ -9,7 +9,7 @@ extension OpenAPIDocument {
           "properties": {
             "test": { "$ref": "#/components/schemas/TestMark" },
             "callbacks": { "type": "array", "items": { "$ref": "#/components/schemas/Callback" } },
-            "next": { "type": "string", "description": "What to send as after; absent: there are no more" }
+            "next": { "type": "string", "description": "What to send as after; absent on the last page" }
           }
         },
         "Callback": {
@@ -110,7 +110,7 @@ extension OpenAPIDocument {
             "type": { "enum": ["job.finished", "job.review_needed", "job.status"] },
             "timestamp": { "$ref": "#/components/schemas/Time" },
             "callbackSentAt": { "$ref": "#/components/schemas/Time", "description": "The same in every attempt, as the signature demands" },
-            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" },
+            "test": { "type": "boolean", "description": "True for a test job with a fixed outcome; absent for real ones" },
             "userReference": { "type": "string" },
             "workflowExecution": {
               "type": "object",

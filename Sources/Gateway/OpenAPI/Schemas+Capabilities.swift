@@ -18,7 +18,7 @@ extension OpenAPIDocument {
           "description": "Which side of a document the image shows, whatever part it was sent as",
           "required": ["evidence", "isCertain"],
           "properties": {
-            "kind": { "enum": ["FRONT", "BACK", "DATA_PAGE", "BOTH"], "description": "Absent: nothing tells" },
+            "kind": { "enum": ["FRONT", "BACK", "DATA_PAGE", "BOTH"], "description": "Absent if it cannot be determined" },
             "evidence": {
               "type": "array",
               "items": {

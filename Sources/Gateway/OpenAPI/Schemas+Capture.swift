@@ -19,7 +19,7 @@ extension OpenAPIDocument {
             "callbackUrl": { "type": "string", "format": "uri", "maxLength": 255 },
             "review": { "enum": ["never", "rejected", "warning", "always"] },
             "challenge": { "enum": ["none", "colour_flash", "motion"], "description": "Absent: colour_flash where the workflow has liveness" },
-            "fallback": { "enum": ["none", "review"], "default": "none", "description": "review: who cannot meet the challenge goes on without, and a reviewer decides" },
+            "fallback": { "enum": ["none", "review"], "default": "none", "description": "review: a person who cannot complete the challenge continues without it, and a reviewer decides" },
             "showResult": { "type": "boolean", "default": false, "description": "Whether the page says how the job ended" },
             "locale": { "type": "string", "pattern": "^[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?$", "description": "Absent: the browser's" },
             "embedOrigin": { "type": "string", "description": "The origin whose pages may embed it, one of the credential's" },
@@ -36,7 +36,7 @@ extension OpenAPIDocument {
             "id": { "type": "string", "format": "uuid" },
             "url": { "type": "string", "pattern": "^/capture/[A-Za-z0-9_-]{43}$", "description": "Relative to the address at which people reach the gateway" },
             "expiresAt": { "type": "string", "format": "date-time", "description": "Until a person must have begun" },
-            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" }
+            "test": { "type": "boolean", "description": "True for a test job with a fixed outcome; absent for real ones" }
           }
         },
         "CaptureOpening": {

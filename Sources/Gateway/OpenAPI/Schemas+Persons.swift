@@ -53,7 +53,7 @@ extension OpenAPIDocument {
           "properties": {
             "id": { "type": "string", "format": "uuid" },
             "withdrawn": { "type": "boolean", "description": "False: there was nothing to stop and nothing to erase" },
-            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" }
+            "test": { "type": "boolean", "description": "True for a test job with a fixed outcome; absent for real ones" }
           }
         },
         "Export": {
@@ -110,7 +110,7 @@ extension OpenAPIDocument {
                 }
               }
             },
-            "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent: there are no more" }
+            "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent on the last page" }
           }
         }
         """#

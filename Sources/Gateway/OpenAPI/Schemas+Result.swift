@@ -12,7 +12,7 @@ extension OpenAPIDocument {
             "id": { "type": "string", "format": "uuid" },
             "status": { "$ref": "#/components/schemas/Status" },
             "isRepeated": { "type": "boolean", "description": "Whether the request had been accepted before, under the same idempotency key" },
-            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" },
+            "test": { "type": "boolean", "description": "True for a test job with a fixed outcome; absent for real ones" },
             "isSealed": { "type": "boolean", "description": "The rest is sealed, and was not opened" },
             "workflow": {
               "type": "object",
@@ -121,7 +121,7 @@ extension OpenAPIDocument {
         },
         "FaceOutcome": {
           "type": "object",
-          "description": "What a callback tells of an enrolment, authentication or liveness job: enrolled, matched, not matched; absent for other jobs, and once the job is erased",
+          "description": "The outcome of an enrolment, authentication or liveness job: enrolled, matched, not matched; absent for other jobs, and once the job is erased",
           "required": ["type", "outcome"],
           "properties": {
             "type": { "enum": [\#(Self.words(FaceSDKEvent.Kind.allCases.map(\.rawValue)))] },

@@ -58,7 +58,7 @@ struct GatewayRoute: Sendable {
 
     /// Who may call.
     enum Access: Sendable {
-        /// Everyone. The credential, if any, is not looked at.
+        /// Everyone. A credential, if any, is not checked.
         case everyone(@Sendable (GatewayService, HTTPRequest, Data) async throws -> HTTPResponse)
         /// Any client with a capture link, which the path names. The closure checks the rest of the head before a body is read.
         case link(@Sendable (CaptureCall) throws(InspectError) -> Work)

@@ -165,7 +165,7 @@ extension ErrorCode {
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", status: 409, jumio: "J00000")
         case .caseTaken:
             refusal(
-                "IN192", "the case is not yours", status: 409,
+                "IN192", "you have not taken this case", status: 409,
                 hint: "Take it first. Only one person has a case at a time.", jumio: "J00000")
         case .reviewInvalid:
             refusal(
@@ -305,7 +305,7 @@ extension ErrorCode {
                 jumio: "F00000")
         case .keyDestroyed:
             failure(
-                "IN159", "the key was destroyed when the person was erased; what it sealed can never be opened",
+                "IN159", "the key was destroyed to erase the data it sealed, which can never be opened again",
                 status: 410,
                 retryable: false, jumio: "F00000")
         case .sealBroken:
@@ -356,7 +356,7 @@ extension ErrorCode {
             refusal("IN185", "the partner has no authorization with that name", status: 404)
         case .attemptInterrupted: network("IN086", "the attempt was interrupted and will be repeated")
         case .endpointUnknown: refusal("IN087", "no endpoint has that number", status: 404)
-        case .endpointDisabled: refusal("IN091", "the endpoint is stopped", status: 409)
+        case .endpointDisabled: refusal("IN091", "the endpoint is paused or disabled", status: 409)
         case .callbackUnknown: refusal("IN092", "no callback has that webhook-id", status: 404)
         case .eventsOff:
             refusal(

@@ -77,7 +77,7 @@ struct MotionTrack {
 
     private var blinks: [MotionEvent] {
         BlinkDetector.blinks(times: self.times, openings: self.faces.map { $0?.eyeOpening }).compactMap { blink in
-            // Lids follow the head: what dips while it moves is no blink. Closed eyes shift their points, so that the nose tells of
+            // Lids follow the head: what dips while it moves is no blink. Closed eyes shift their points, so that the nose shows
             // moves, and that looks like a turn, which is over with the blink: the frames before and after must look ahead.
             let seen = zip(self.times, self.faces).compactMap { timeMs, face in face.map { (timeMs: timeMs, face: $0) }
             }

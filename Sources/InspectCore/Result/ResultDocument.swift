@@ -196,7 +196,7 @@ package struct LivenessData: Codable, Sendable {
     package var reason: String?
     /// Signals for a reviewer, by name; `nil` where nothing was measured.
     package var findings: [String]?
-    /// What tells that a document is shown in place of a person, beyond its limits; `nil` where nothing does.
+    /// What shows that a document is presented in place of a person, beyond its limits; `nil` where nothing does.
     package var failedMeasurements: [FailedMeasurement]?
     /// The score of the operator's network; `nil` where none is configured.
     package var network: LivenessNetworkScore?

@@ -173,7 +173,7 @@ struct DataCheckRules {
         guard let birth = dates.max() else {
             return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no date of birth was read")
         }
-        // Who was born on 29 February has the next birthday on 1 March, as the day after 28 February.
+        // A person born on 29 February turns a year older on 1 March, the day after 28 February.
         let birthday = CalendarDate(year: birth.year + least, month: birth.month, day: birth.day)
         return birthday <= today
             ? DataCheckData.Check(name: name, outcome: .pass)

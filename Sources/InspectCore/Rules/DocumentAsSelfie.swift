@@ -31,7 +31,7 @@ package struct DocumentAsSelfie: Sendable, Hashable {
     /// For a reviewer.
     var findings: [String] {
         (self.isDocument ? ["document: text stands around the face"] : [])
-            + (self.isPortrait ? ["portrait: the selfie is the picture in the document"] : [])
+            + (self.isPortrait ? ["portrait: the selfie is the same image as the document's portrait"] : [])
     }
 
     /// By the names of ``measurements``.

@@ -28,7 +28,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         case printOfFront = "PRINT_OF_FRONT"
     }
 
-    /// `nil`: nothing tells.
+    /// `nil`: it cannot be determined.
     package var kind: Kind?
     /// How the side was recognised.
     package var evidence: [Evidence]
@@ -112,7 +112,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         return max(face.box.width, face.box.height) / facts.quality.documentWidth
     }
 
-    /// For people: which side, and what tells it.
+    /// For people: which side, and what shows it.
     package var sentence: String {
         let side =
             switch self.kind {
@@ -120,7 +120,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
             case .back: "a back"
             case .dataPage: "a data page"
             case .both: "both sides of a card"
-            case nil: "a side that nothing tells"
+            case nil: "a side of unknown kind"
             }
         let signs = self.evidence.map { sign in
             switch sign {

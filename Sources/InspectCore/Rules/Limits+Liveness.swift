@@ -38,7 +38,7 @@ extension Limits {
     /// How much more of the light the colours explain than any sequence that differs in one of them, as a share of it.
     static let flashLead = Limit(
         .above(0),
-        "simulated captures: living faces above it in 99.5 %; who guesses one colour wrong lies at -0.02 to -0.3")
+        "simulated captures: living faces above it in 99.5 %; one wrongly guessed colour gives -0.02 to -0.3")
     /// Below this another sequence was shown.
     static let flashLeadContradiction = Limit(
         .atLeast(-0.01),

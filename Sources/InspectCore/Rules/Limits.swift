@@ -91,11 +91,11 @@ package enum Limits {
     /// From a frame's border, over its longer side, where the other corners of such a document are inside it. Chosen: with less,
     /// a document that fills the frame counts as cut off; with more, one that is cut off and nearly fills it does not.
     static let clearOfBorder = 0.02
-    /// How far a document goes on outside the frame, over its height, as its MRZ tells.
+    /// How far a document extends beyond the frame, over its height, judged by its MRZ.
     static let beyondFrame = Limit(.atMost(0.15), "the tenth that perspective makes it uncertain by, and a margin")
-    /// The same that must be told before an outline cut short by the frame is believed.
+    /// The same, at least, before an outline cut short by the frame is believed.
     static let outlineBeyondFrame = Limit(.atMost(0.03), "what reading an MRZ's place is uncertain by")
-    /// How much of its height an outline lacks that lies on the frame, beside the size that its MRZ tells of.
+    /// How much of its height an outline lacks that lies on the frame, beside the size that its MRZ implies.
     static let missingHeight = Limit(
         .atMost(0.14), "0.1 in a steep view of a whole page, 0.28 and more where a part is cut")
     /// Share of an outline that edges back, from which its corners are believed to be the document's.

@@ -110,7 +110,7 @@ extension UsabilityRules {
         let part = MissingPart(facts, reading: reading)
         let beyond = Measurement(
             "beyondFrame", part.beyondFrame, Limits.beyondFrame,
-            note: "the whole outline is in view, or no MRZ tells the document's size")
+            note: "the whole outline is in view, or no MRZ shows the document's size")
         guard let outline = facts.outline else {
             return [
                 Measurement(
@@ -129,7 +129,7 @@ extension UsabilityRules {
             Measurement(
                 "cardAspectRatio", outline.aspectRatio, Limits.cardAspectRatio(of: format),
                 counts: part.judgesCardShape,
-                note: "counts only where one side lies along the frame and no MRZ tells the document's size"),
+                note: "counts only where one side lies along the frame and no MRZ shows the document's size"),
             Measurement(
                 "cornerOutside", self.cornerOutside(outline, facts), Limits.cornerOutside, counts: counts, note: note),
             Measurement(
@@ -138,7 +138,7 @@ extension UsabilityRules {
             beyond,
             Measurement(
                 "missingHeight", part.missingHeight, Limits.missingHeight,
-                note: "no side lies along the frame where the MRZ tells of more"),
+                note: "no side lies along the frame where the MRZ implies more"),
             Measurement("outlineSupport", outline.support),
         ]
     }

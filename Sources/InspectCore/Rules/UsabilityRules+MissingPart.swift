@@ -9,7 +9,7 @@ extension UsabilityRules {
         var missingHeight: Double?
         /// Whether the outline alone is believed: no MRZ proves the image readable.
         var judgesOutline: Bool
-        /// Whether one side of the outline lies along the frame, the others clear of it, and no MRZ tells the document's size.
+        /// Whether one side of the outline lies along the frame, the others clear of it, and no MRZ shows the document's size.
         var judgesCardShape: Bool
 
         init(_ facts: DocumentFacts, reading: ReadingEvidence) {

@@ -1,4 +1,4 @@
-/// Fields of a passport's data page that its layout tells, where their labels are too small to be read: Doc 9303-4 §4.1 puts the
+/// Fields of a passport's data page that its layout gives, where their labels are too small to be read: Doc 9303-4 §4.1 puts the
 /// place of birth between the days of birth and of issue, and the authority beside or under the day of issue.
 struct VIZPosition {
     private let facts: VIZFacts

@@ -14,7 +14,7 @@ enum VIZTitle {
         "CARTA DI IDENTITA": "ID_CARD", "DOWOD OSOBISTY": "ID_CARD", "CARTAO DE CIDADAO": "ID_CARD",
         "PASSPORT": "PASSPORT", "REISEPASS": "PASSPORT",
     ]
-    /// Titles of further languages, which tell the type and no side.
+    /// Titles of further languages, which give the type but no side.
     private static let moreTitles: [String: String] = [
         "CARTE NATIONALE D IDENTITE": "ID_CARD", "DOCUMENTO NACIONAL DE IDENTIDAD": "ID_CARD",
         "CEDULA DE CIUDADANIA": "ID_CARD", "CEDULA DE IDENTIDAD": "ID_CARD", "OSOBNA ISKAZNICA": "ID_CARD",
@@ -30,7 +30,7 @@ enum VIZTitle {
         "SURUCU BELGESI": "DRIVING_LICENSE", "LICENCIA DE CONDUCIR": "DRIVING_LICENSE",
         "CARTEIRA NACIONAL DE HABILITACAO": "DRIVING_LICENSE", "CEADUNAS TIOMANA": "DRIVING_LICENSE",
     ]
-    /// The words of titles that tell a type; a title may stand on several lines.
+    /// The words of titles that give a type; a title may stand on several lines.
     private static let types: [(words: Set<String>, type: String)] = Self.titles.compactMapValues { $0 }
         .merging(Self.moreTitles) { first, _ in first }
         .map { (Set($0.key.split(separator: " ").map(String.init)).subtracting(["D", "DE", "DI"]), $0.value) }

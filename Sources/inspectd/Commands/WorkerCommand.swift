@@ -194,7 +194,7 @@ private struct WorkerService {
         let metrics = WorkerMetrics()
         if self.shadow != nil { metrics.expectShadow() }
         let health = HealthService(metrics, roles: self.roles)
-        // Opened before anything is waited for, so that /readyz tells why the worker is not ready yet.
+        // Opened before anything is waited for, so that /readyz says why the worker is not ready yet.
         let server = try HealthServer.open(at: self.healthAddress, log) { health.answer($0) }
         defer { server?.stop() }
         let watching = server.map { _ in Task { await self.watchQueue(metrics.queue) } }

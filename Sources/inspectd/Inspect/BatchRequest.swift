@@ -46,6 +46,6 @@ struct BatchRequest: Decodable {
         for kind in Self.kinds { self.files[kind] = arguments[kind.row.option] }
     }
 
-    /// Who names a file, for errors.
+    /// Where a file is named, for errors.
     func source(_ member: String) -> String { self.prefix + member }
 }

@@ -91,10 +91,10 @@ struct QueueMetrics: Sendable {
             "inspectd_objects_to_delete_oldest_seconds", "Time since the first of them was to be deleted; 0 if none is."
         )
         self.dutyAge = registry.gauge(
-            "inspectd_maintenance_age_seconds", "Time since any worker last finished a maintenance task.",
+            "inspectd_maintenance_age_seconds", "Time since any worker last finished a maintenance duty.",
             labels: ["duty"])
         self.dutyFails = registry.gauge(
-            "inspectd_maintenance_failing", "Whether the last run of a maintenance task failed.", labels: ["duty"])
+            "inspectd_maintenance_failing", "Whether the last run of a maintenance duty failed.", labels: ["duty"])
         self.readAt = registry.gauge(
             "inspectd_queue_read_timestamp_seconds", "Time of the last poll of the queue, in Unix time.")
     }

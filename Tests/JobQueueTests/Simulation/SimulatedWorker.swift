@@ -89,7 +89,7 @@ struct SimulatedWorker {
     var beatsAtOnce = false
     /// Stopped by a signal, as if for ever; its connections stay.
     var isFrozen = false
-    /// An operator has told it to drain.
+    /// An operator has asked it to drain.
     var isDraining = false
 
     init(slots: Int, drains: Bool, at now: ContinuousClock.Instant) {

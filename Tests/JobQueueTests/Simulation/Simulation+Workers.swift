@@ -87,7 +87,7 @@ extension Simulation {
         if handler.isWaiting { return }
         // Who is outside mostly wants to come back.
         if handler.isOutside, self.random.chance(50) { return self.changeSlot(index, place) }
-        // Some tell of their first stage once more.
+        // Some report their first stage once more.
         if handler.stored.count > 1, self.random.chance(25) {
             return self.complete(handler.stored.prefix(1), index, place)
         }

@@ -97,7 +97,7 @@ async function answer(camera) {
  * The challenge, as often as the person wants to try.
  *
  * @param fault why it must be met again
- * @returns the answer; null: the person cannot do it, and goes on without
+ * @returns the answer; null: the person cannot do it, and continues without it
  */
 export async function meet(state, fault = null) {
     const kind = state.challenge;

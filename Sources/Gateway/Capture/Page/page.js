@@ -12,7 +12,7 @@ const PATIENCE = 60000;
 const embedded = window.parent !== window;
 let origin = null;
 
-/** Tells the page that embeds this one; the gateway allows one origin to. */
+/** Notifies the page that embeds this one; the gateway allows one origin to. */
 function tell(event, more = {}) {
     if (embedded && origin) window.parent.postMessage({ type: 'inspectd.capture', event, ...more }, origin);
 }
@@ -96,7 +96,7 @@ async function send(taken) {
     }
 }
 
-/** The result, where the page shows it and it comes soon; else that the person will be told. */
+/** The result, where the page shows it and it comes soon; else that the person will be notified. */
 async function end(first) {
     let state = first;
     const deadline = Date.now() + PATIENCE;

@@ -97,7 +97,7 @@ export function upload(path, form, onProgress) {
     });
 }
 
-/** The same call again, while a failure may pass. The gateway takes what it already has as the same. */
+/** Repeats a call while its failure may be temporary. The gateway recognises what it already has. */
 export async function again(work, times = 3) {
     for (let attempt = 1; ; attempt += 1) {
         try {

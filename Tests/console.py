@@ -384,6 +384,7 @@ def look(browser, origin, ids, faults, shots):
     inner = [frame for frame in framing.frames if frame != framing.main_frame]
     faults.need(all("Sign in" not in (frame.content() if frame.url.startswith(origin) else "") for frame in inner), "it can be framed")
 
+    ann.goto(origin + "/tasks")
     ann.click("text=Sign out")
     ann.goto(origin + "/cases")
     faults.need("Sign in with your organisation" in ann.content(), "the session goes on after the sign-out")

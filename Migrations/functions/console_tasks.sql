@@ -157,7 +157,7 @@ BEGIN
     SELECT count(*), (array_agg(x.target))[:20], concat(pg_snapshot_xmin(pg_current_snapshot()), ':', array_to_string((array_agg(
             DISTINCT x.version::text) FILTER (WHERE age(x.version) BETWEEN 0 AND age(pg_snapshot_xmin(pg_current_snapshot())::xid)))[:1000], ','))
     INTO total, sample, seen
-    FROM insp.console_selection(p_kind, s.partners, f, edge, CASE p_kind WHEN 'jobs' THEN 10001 ELSE 1000000 END) x;
+    FROM insp.console_selection(p_kind, s.partners, f, edge, CASE p_kind WHEN 'jobs' THEN 5001 ELSE 1000000 END) x;
     before := (extract(epoch FROM edge) * 1000000)::bigint;
     SELECT array_agg(y.id ORDER BY y.n), array_agg(y.partner ORDER BY y.n), array_agg(y.what ORDER BY y.n)
     INTO ids, partners, what FROM (
@@ -173,7 +173,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_preview(bytea, text, jsonb) IS
-    'The size of an operator''s selection (counted up to a million; of jobs up to 10,001: more than 10,000), the time of counting (microseconds since 1970) and what it saw, both for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
+    'The size of an operator''s selection (counted up to a million; of jobs up to 5,001: more than 5,000), the time of counting (microseconds since 1970) and what it saw, both for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
 GRANT EXECUTE ON FUNCTION insp.console_preview(bytea, text, jsonb) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_begin_task(

@@ -76,7 +76,7 @@ struct SelectionPreview: Sendable {
     /// What a task takes at most, and where the database stops counting.
     static let most: Int64 = 1_000_000
     /// Up to which jobs are counted: a queue may be as long as it likes.
-    static let mostJobs: Int64 = 10_000
+    static let mostJobs: Int64 = 5000
 }
 
 /// An action on a selection, and how far it is.

@@ -188,7 +188,7 @@ DECLARE
     size constant integer := CASE p_kind WHEN 'endpoints' THEN 1 ELSE 1000 END;
     edge timestamptz;
     -- As the preview gives it.
-    seen constant text := CASE WHEN p_seen ~ '^[0-9]{1,18}:([0-9]{1,10}(,[0-9]{1,10}){0,999})?$' THEN p_seen END;
+    seen constant text := CASE WHEN length(p_seen) <= 12000 AND p_seen ~ '^[0-9]{1,18}:([0-9]{1,10}(,[0-9]{1,10})*)?$' THEN p_seen END;
     s record;
     t insp.console_task;
 BEGIN

@@ -3928,7 +3928,7 @@ CREATE FUNCTION insp.wake_all() RETURNS void
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.was_seen(p_version xid, p_seen pg_snapshot) RETURNS boolean
+CREATE FUNCTION insp.was_seen(p_version xid, p_before bigint, p_also bigint[]) RETURNS boolean
     LANGUAGE sql STABLE
     AS ...
 
@@ -4190,7 +4190,8 @@ CREATE TABLE insp.console_task (
     ended_at timestamp with time zone,
     ended_by text,
     failure text,
-    seen pg_snapshot NOT NULL,
+    seen_before bigint NOT NULL,
+    seen_also bigint[] NOT NULL,
     CONSTRAINT console_task_action_check CHECK ((action = ANY (ARRAY['rerun'::text, 'resolve'::text, 'cancel'::text, 'replay'::text, 'pause'::text, 'resume'::text, 'enable'::text]))),
     CONSTRAINT console_task_failure_check CHECK ((failure ~ '^[0-9A-Z]{5}$'::text)),
     CONSTRAINT console_task_kind_check CHECK ((kind = ANY (ARRAY['dead'::text, 'jobs'::text, 'callbacks'::text, 'endpoints'::text]))),
@@ -7191,7 +7192,7 @@ GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.waiting_sessions(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.wake(p_lane smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.wake_all() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.was_seen(p_version xid, p_seen pg_snapshot) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.was_seen(p_version xid, p_before bigint, p_also bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.why_waiting(p_queues integer[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.why_waiting(p_queues integer[]) TO insp_operator;

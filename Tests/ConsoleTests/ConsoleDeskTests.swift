@@ -156,8 +156,8 @@ import Testing
         let id = try await site.cases("bank")[0]
         _ = try await site.admin.query(
             """
-            INSERT INTO insp.console_task (actor, kind, action, filter, reason, before, total, seen)
-            VALUES ('console:x', 'dead', 'resolve', '{}', 'x', now(), 1, pg_current_snapshot())
+            INSERT INTO insp.console_task (actor, kind, action, filter, reason, before, total, seen_before, seen_also)
+            VALUES ('console:x', 'dead', 'resolve', '{}', 'x', now(), 1, 1, '{}')
             """)
         let ann = try await site.person("ann", "reviewer:*", "operator:*")
         for path in ["/cases", "/queue", "/plots", "/workers", "/endpoints", "/tasks", "/cases/\(id)"] {

@@ -207,7 +207,7 @@ import Testing
                 _ = try connection.query(
                     """
                     SELECT insp.console_begin_task($1, 'dead', 'resolve', $2::jsonb,
-                        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'x', pg_current_snapshot()::text)
+                        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'x', concat(pg_snapshot_xmax(pg_current_snapshot()), ':'))
                     """,
                     [.bytes(secret.sha256), .text(filter)])
                 return (second - first, try connection.query(read.sql)[0].int(0) - second)

@@ -21,7 +21,8 @@ CREATE TABLE insp.record (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 20000);
 CREATE UNIQUE INDEX record_place ON insp.record (chain, seq) WHERE seq IS NOT NULL;
 CREATE INDEX record_subject ON insp.record (subject) WHERE chain <> 'access';
--- The job of insp.v_access. An access is found by it once it has its position: who waits for the access does not wait for the index.
+-- The job of insp.v_access. An access is found by it once it has its position: a caller that waits for the
+-- access does not wait for the index.
 CREATE INDEX record_job ON insp.record ((nullif(subject::uuid, '00000000-0000-0000-0000-000000000000')))
     WHERE chain = 'access' AND seq IS NOT NULL;
 -- A blob of a session ends once, even if two transactions end it at the same moment.
@@ -37,7 +38,7 @@ COMMENT ON COLUMN insp.record.chain IS
     'operator: what operators did, and searches for persons; access: jobs that came in and what went out through the gateway, and who else read or was sent a result; session: liveness sessions sent to a vendor''s server; endpoint: changes of endpoints';
 COMMENT ON COLUMN insp.record.id IS 'Order of writing';
 COMMENT ON COLUMN insp.record.at IS 'When it happened';
-COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the credential, or console: and the name of who was signed in there; of a vendor''s session: the worker';
+COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the credential, or console: and the name of the person signed in there; of a vendor''s session: the worker';
 COMMENT ON COLUMN insp.record.action IS
     'What was done: the function that was called; a call of the gateway, create, read, callback or consent (insp.v_access); session_begin or session_end; failing, recovered, disabled or enabled, token_revoked or token_not_revoked';
 COMMENT ON COLUMN insp.record.subject IS 'The object: a job''s public id (zeros: a call of the gateway about no job), or a partner, lane, worker, endpoint';
@@ -124,6 +125,6 @@ COMMENT ON COLUMN insp.proposal.proposed_at IS 'When';
 COMMENT ON COLUMN insp.proposal.expires_at IS 'Refused from then on';
 COMMENT ON COLUMN insp.proposal.approving IS 'The transaction that makes the call; never seen by another';
 COMMENT ON COLUMN insp.proposal.outcome IS 'approved or rejected; null: not decided yet';
-COMMENT ON COLUMN insp.proposal.decided_by IS 'The login that did so, or console: and the name of who was signed in there';
+COMMENT ON COLUMN insp.proposal.decided_by IS 'The login that did so, or console: and the name of the person signed in there';
 COMMENT ON COLUMN insp.proposal.decided_at IS 'When';
 GRANT SELECT ON insp.proposal TO insp_operator, insp_auditor;

@@ -92,7 +92,8 @@ CREATE TABLE insp.console_task (
     ended_at timestamptz,
     ended_by text,
     failure text CHECK (failure ~ '^[0-9A-Z]{5}$'),
-    seen pg_snapshot NOT NULL
+    seen_before bigint NOT NULL,
+    seen_also bigint[] NOT NULL
 );
 CREATE INDEX console_task_actor ON insp.console_task (actor, began_at);
 CREATE UNIQUE INDEX console_task_once ON insp.console_task (actor, before, kind, action, filter);
@@ -116,8 +117,9 @@ COMMENT ON COLUMN insp.console_task.refusals IS 'Of these, how many for each err
 COMMENT ON COLUMN insp.console_task.ended_at IS 'When it ended';
 COMMENT ON COLUMN insp.console_task.ended_by IS 'Who stopped it; null: nobody';
 COMMENT ON COLUMN insp.console_task.failure IS 'SQLSTATE of a failure that would recur with every batch, which ended it; null: none';
-COMMENT ON COLUMN insp.console_task.seen IS
-    'The transactions that the preview saw: what others have put into the selection, or changed in it, is left alone';
+COMMENT ON COLUMN insp.console_task.seen_before IS
+    'The oldest transaction that ran during the preview; the preview saw all that older ones did. What others put into the selection, or changed in it, is left alone';
+COMMENT ON COLUMN insp.console_task.seen_also IS 'Later transactions, without their epoch, whose rows the preview counted';
 GRANT SELECT ON insp.console_task TO insp_operator, insp_auditor;
 
 -- A batch is one row, which goes in the transaction that does it: whatever dies between two batches, nothing is done twice or left out.

@@ -52,7 +52,7 @@ COMMENT ON COLUMN insp.capture_session.idempotency_key IS 'Digest of the idempot
 COMMENT ON COLUMN insp.capture_session.request_digest IS 'Digest of what was asked for under the idempotency key; null: there is none';
 COMMENT ON COLUMN insp.capture_session.parts IS 'The parts that the page asks for, in order';
 COMMENT ON COLUMN insp.capture_session.challenge IS 'none, colour_flash or motion';
-COMMENT ON COLUMN insp.capture_session.fallback IS 'review: who cannot be photographed, or meet the challenge, may go on without, and a reviewer decides; none: may not';
+COMMENT ON COLUMN insp.capture_session.fallback IS 'review: a person who cannot be photographed or complete the challenge continues without it, and a reviewer decides; none: may not';
 COMMENT ON COLUMN insp.capture_session.shows_result IS 'Whether the page says how the job ended';
 COMMENT ON COLUMN insp.capture_session.locale IS 'The page''s language; null: the browser''s';
 COMMENT ON COLUMN insp.capture_session.embed_origin IS 'The origin whose pages may embed it; null: none';

@@ -121,7 +121,7 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, insp, pg_temp AS
             WHERE x.issuer <> 'link' AND lower(x.actor) = lower(p_one) AND lower(y.actor) = lower(p_other))
 $$;
 COMMENT ON FUNCTION insp.is_same_person(text, text) IS
-    'Whether two names in the record (a login, or console: and the name of who is signed in) may be one person''s: of one provider by its subject, otherwise by the names, in doubt yes';
+    'Whether two names in the record (a login, or console: and the name of the person signed in) may be one person''s: of one provider by its subject, otherwise by the names, in doubt yes';
 
 CREATE OR REPLACE FUNCTION insp.is_proposer(p insp.proposal) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -210,6 +210,6 @@ COMMENT ON COLUMN insp.v_proposal.proposed_by IS 'The login that proposed it, wh
 COMMENT ON COLUMN insp.v_proposal.proposed_at IS 'When';
 COMMENT ON COLUMN insp.v_proposal.expires_at IS 'When it expires';
 COMMENT ON COLUMN insp.v_proposal.state IS 'open, approved, rejected or expired';
-COMMENT ON COLUMN insp.v_proposal.decided_by IS 'The login that approved or rejected it, or console: and the name of who was signed in there';
+COMMENT ON COLUMN insp.v_proposal.decided_by IS 'The login that approved or rejected it, or console: and the name of the person signed in there';
 COMMENT ON COLUMN insp.v_proposal.decided_at IS 'When';
 GRANT SELECT ON insp.v_proposal TO insp_operator, insp_auditor;

@@ -127,6 +127,6 @@ END
 $$;
 COMMENT ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
     text[], text) IS
-    'Records attempts: outcome delivered, retry (after a delay in milliseconds), uncounted (the same, but the attempt does not count), dead, or release (no attempt was made); status 0, code and error empty mean none; empty arrays of outcomes, delays, codes and errors mean delivered and none for all; started is in microseconds since 1970. Returns the callbacks whose claim had lapsed (lost), which are left unchanged, and changes of endpoints (failing, recovered, disabled)';
+    'Settles attempts: outcome delivered, retry (after a delay in milliseconds), uncounted (the same, but the attempt does not count), dead, or release (no attempt was made); status 0, code and error empty mean none; empty arrays of outcomes, delays, codes and errors mean delivered and none for all; started is in microseconds since 1970. Returns the callbacks whose claim had lapsed (lost), which are left unchanged, and changes of endpoints (failing, recovered, disabled)';
 GRANT EXECUTE ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text)
     TO insp_worker;

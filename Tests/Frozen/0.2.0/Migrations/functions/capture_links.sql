@@ -70,7 +70,7 @@ BEGIN
     ELSIF s.request_digest IS DISTINCT FROM p_digest THEN
         PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', p_field => 'idempotencyKey');
     ELSIF s.browser_sha256 IS NOT NULL THEN
-        -- Another token would take the link away from the person who has begun.
+        -- Another token would take the link from the person who has begun.
         PERFORM insp.refuse('LINK_TAKEN');
     END IF;
     UPDATE insp.capture_session x SET token_sha256 = p_token_sha256 WHERE x.id = s.id RETURNING * INTO s;

@@ -50,7 +50,7 @@ BEGIN
         FOREACH place IN ARRAY limited.places LOOP
             share := least(limits[place], greatest(allowed, 0));
             IF share > 0 AND cardinality(limited.places) > 1 THEN
-                -- No more than waits there: otherwise an empty queue would withhold it from the partner's others for ever.
+                -- Not more than waits there: otherwise an empty queue would withhold it from the partner's others for ever.
                 SELECT count(*) INTO share FROM (
                     SELECT FROM insp.ready x WHERE x.queue = p_queues[place] AND x.seq >= p_floors[place]
                     ORDER BY x.seq LIMIT share) waiting;

@@ -81,7 +81,7 @@ DECLARE
 BEGIN
     DELETE FROM insp.console_session x WHERE x.token_sha256 = p_token_sha256 RETURNING * INTO s;
     IF FOUND THEN
-        -- Others need not wait for what nobody works on any more.
+        -- Others do not wait for abandoned work.
         DELETE FROM insp.case_lease l WHERE l.actor = s.actor
             AND NOT EXISTS (SELECT FROM insp.console_session x WHERE x.actor = s.actor
                 AND x.expires_at > now() AND x.seen_at > now() - interval '30 minutes');
@@ -217,5 +217,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_session_of(bytea, boolean) IS
-    'The name of who is signed in, the roles, and up to 1000 partners for which there is one; all_roles: the roles for every partner. p_is_use: a person''s call, which prolongs the session; a page that keeps itself up to date does not';
+    'The name of the person signed in, the roles, and up to 1000 partners for which there is one; all_roles: the roles for every partner. p_is_use: a person''s call, which prolongs the session; a page that keeps itself up to date does not';
 GRANT EXECUTE ON FUNCTION insp.console_session_of(bytea, boolean) TO insp_console;

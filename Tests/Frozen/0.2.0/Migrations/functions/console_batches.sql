@@ -177,7 +177,9 @@ BEGIN
     BEGIN
         IF t.kind = 'endpoints' AND b.freed IS NULL THEN
             -- Locked until it is done: a batch has one.
-            PERFORM FROM insp.endpoint e WHERE e.id = b.targets[1] AND insp.was_seen(e.xmin, t.seen) FOR NO KEY UPDATE;
+            PERFORM FROM insp.endpoint e WHERE e.id = b.targets[1] FOR NO KEY UPDATE;
+            -- By a statement of its own, which sees what the lock has waited for.
+            PERFORM FROM insp.endpoint e WHERE e.id = b.targets[1] AND insp.was_seen(e.xmin, t.seen_before, t.seen_also);
             action := CASE WHEN FOUND THEN t.action ELSE 'leave' END;
         END IF;
         CASE action
@@ -227,7 +229,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_step(bigint, integer, bigint) IS
-    'Makes an attempt at a batch, for who began the task: what is committed is done once. False: the task was stopped, or another console has the batch. What no time is left for stays in it';
+    'Makes an attempt at a batch, for the person who began the task: what is committed is done once. False: the task was stopped, or another console has the batch. What no time is left for stays in it';
 GRANT EXECUTE ON FUNCTION insp.console_step(bigint, integer, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt bigint, p_state text) RETURNS void

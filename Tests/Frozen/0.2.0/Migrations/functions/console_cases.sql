@@ -1,5 +1,5 @@
--- A case at the console: a job that waits for a review. Who reviews takes it first; a lease keeps it for one person at a time, who alone
--- sees the person inspected. The others see how far it is.
+-- A case at the console: a job that waits for a review. A reviewer takes it first; a lease keeps it for one person at a time,
+-- who alone sees the person inspected. The others see how far it is.
 -- After: record
 
 CREATE OR REPLACE FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) RETURNS timestamptz
@@ -205,7 +205,7 @@ DECLARE
     part insp.part;
 BEGIN
     SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
-    -- The lease is the grant: who does not decide the case does not see the person.
+    -- The lease is the grant: only a reviewer who decides the case sees the person.
     IF (c.job).status <> 64 OR NOT EXISTS (SELECT FROM insp.case_lease l
             WHERE l.job_id = (c.job).id AND l.actor = c.actor AND l.until > now()) THEN
         PERFORM insp.refuse('CASE_TAKEN');
@@ -215,7 +215,7 @@ BEGIN
         PERFORM insp.refuse(CASE WHEN EXISTS (SELECT FROM insp.part p WHERE p.job_id = (c.job).id)
             THEN 'PART_ABSENT' ELSE 'PARTS_PURGED' END);
     ELSIF part.size IS NULL THEN
-        PERFORM insp.refuse('PART_ABSENT', 'it was given by URL', 'It is where the URL led.');
+        PERFORM insp.refuse('PART_ABSENT', 'it was given by URL', 'Fetch it from that URL; it is not stored here.');
     END IF;
     is_sealed := part.seal > 0;
     size := part.size;
@@ -265,8 +265,8 @@ BEGIN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
     END IF;
     PERFORM insp.require(coalesce(length(p_note), 0) <= 10000, 'the note', 'A note has at most 10,000 characters, sealed.');
-    -- Locked, so that nobody takes the case between this look and the decision. Who typed for longer than the lease has it still,
-    -- unless somebody took it since.
+    -- Locked, so that nobody takes the case between this check and the decision. A reviewer who typed for longer than the lease
+    -- still has it, unless somebody took it since.
     SELECT l.until <= now() INTO is_over FROM insp.case_lease l WHERE l.job_id = (c.job).id AND l.actor = c.actor FOR UPDATE;
     IF NOT FOUND THEN
         PERFORM insp.refuse('CASE_TAKEN', 'you do not have it', 'Take the case first, look at it, then decide.');

@@ -75,7 +75,7 @@ BEGIN
         SELECT DISTINCT r.partner_id FROM rights r JOIN pages p ON p.session = r.session_id
         WHERE r.role = 'reviewer' AND p.subject = 'cases'
     ), oldest AS MATERIALIZED (
-        -- By partner, so that those of others tell nothing and hide nothing; as many as a page of insp.console_cases may have.
+        -- By partner, so that those of others reveal nothing and hide nothing; as many as a page of insp.console_cases may have.
         SELECT d.partner_id, md5(jsonb_agg(jsonb_build_array(x.job_id, x.decided_at, l.actor) ORDER BY x.job_id)::text) AS stamp
         FROM listed d CROSS JOIN LATERAL (
                 (SELECT y.job_id, y.decided_at FROM insp.review_wait y WHERE d.partner_id IS NULL ORDER BY y.since, y.job_id LIMIT 1000)
@@ -196,7 +196,7 @@ BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator', 'auditor'], p_partner);
     -- Older rows of partners may be gone already.
     since := greatest(since, clock_timestamp() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples'));
-    -- A minute without a row is one without work, unless only the busiest partners were sampled: then it counts for nothing.
+    -- A minute without a row is one without work, unless only the busiest partners were sampled: then it is ignored.
     RETURN QUERY
     WITH sums AS MATERIALIZED (
         SELECT x.at, count(*) AS partners, sum(x.waiting) AS waiting, max(x.oldest) AS oldest, sum(x.running) AS running,

@@ -39,7 +39,7 @@ DECLARE
     one record;
     -- Partners whose cases are sought, each by the index; null: everybody's.
     sought integer[];
-    -- Cases that one call looks at, whatever the filters leave of them, and how many of them may be of one partner.
+    -- Cases that one call reads, whatever the filters leave of them, and how many of them may be of one partner.
     scanned constant integer := 500;
     share integer := 500;
     seen integer := 0;
@@ -82,7 +82,7 @@ BEGIN
     LOOP
         -- Behind a partner's last one that was read, older ones of that partner may be missing.
         IF listed = p_limit OR seen = scanned OR one.place > share THEN
-            -- There may be more, after the last one that was looked at.
+            -- There may be more, after the last one that was read.
             id := last_id;
             since := last_since;
             partner := NULL;
@@ -129,7 +129,7 @@ DECLARE
     mine text[];
     -- Partners whose cases two people decide.
     doubled integer[];
-    -- Cases that one call looks at, of those that the person may take. Without a reason, the first one will do: others are for
+    -- Cases that one call reads, of those that the person may take. Without a reason, the first one is enough: others are for
     -- those that somebody takes at this moment.
     scanned constant integer := CASE WHEN p_reason IS NULL THEN 100 ELSE 5000 END;
     share integer;
@@ -140,7 +140,8 @@ DECLARE
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
     PERFORM insp.require(p_minutes BETWEEN 0 AND 1000000, 'minutes', 'It is 0 to 1,000,000.');
-    latest := now() - p_minutes * interval '1 minute';
+    -- Without an age, also what another transaction has let wait since this one began.
+    latest := CASE p_minutes WHEN 0 THEN 'infinity' ELSE now() - p_minutes * interval '1 minute' END;
     sought := insp.console_sought(w.partners, w.is_all, p_partner);
     doubled := ARRAY(SELECT p.id FROM insp.partner p WHERE p.second_review);
     share := insp.console_share(scanned, sought);

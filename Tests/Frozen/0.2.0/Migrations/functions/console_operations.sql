@@ -184,7 +184,7 @@ BEGIN
         ORDER BY d.died_at DESC, d.job_id DESC
     LOOP
         IF listed = p_limit OR seen = scanned THEN
-            -- There may be more, after the last one that was looked at.
+            -- There may be more, after the last one that was read.
             id := last_id;
             partner := NULL;
             died := last_died;

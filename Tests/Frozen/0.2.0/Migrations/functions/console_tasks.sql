@@ -50,15 +50,17 @@ END
 $$;
 COMMENT ON FUNCTION insp.console_filter(text, jsonb) IS 'What narrows a selection of a kind, checked and without nulls';
 
-CREATE OR REPLACE FUNCTION insp.was_seen(p_version xid, p_seen pg_snapshot) RETURNS boolean
+CREATE OR REPLACE FUNCTION insp.was_seen(p_version xid, p_before bigint, p_also bigint[]) RETURNS boolean
 -- Its callers set the search path: so it is no call for each row.
 LANGUAGE sql STABLE AS $$
-    -- What a version older than 2^32 transactions is taken for is of the last 2^32, and not of the moments since a preview.
-    SELECT pg_visible_in_snapshot((pg_snapshot_xmax(pg_current_snapshot())::text::bigint
-        - ((pg_snapshot_xmax(pg_current_snapshot())::text::bigint - p_version::text::bigint) & 4294967295))::text::xid8, p_seen)
+    -- A version lacks its epoch: it is taken for one of the last 2^32 transactions, up to a million of which may have begun since.
+    -- No snapshot is asked: it lists no subtransactions, by which exception blocks write.
+    SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 1048576
+        - ((pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 1048576 - p_version::text::bigint) & 4294967295) < p_before
+        OR p_version::text::bigint = ANY (p_also)
 $$;
-COMMENT ON FUNCTION insp.was_seen(xid, pg_snapshot) IS
-    'Whether a row''s version (its xmin) was there when the snapshot was taken: not if it has come, or was changed, since';
+COMMENT ON FUNCTION insp.was_seen(xid, bigint, bigint[]) IS
+    'Whether a preview counted a row''s version (its xmin): not if it has come, or was changed, since. p_before, p_also: insp.console_task.seen_before and seen_also';
 
 CREATE OR REPLACE FUNCTION insp.console_selection(
     p_kind text, p_partners integer[], p_filter jsonb, p_before timestamptz, p_limit integer
@@ -151,8 +153,11 @@ DECLARE
 BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator'], f ->> 'partner');
     PERFORM insp.console_count_once(s.actor, false);
-    SELECT count(*), (array_agg(x.target))[:20], pg_current_snapshot() INTO total, sample, seen
-    FROM insp.console_selection(p_kind, s.partners, f, edge, CASE p_kind WHEN 'jobs' THEN 10001 ELSE 1000000 END) x;
+    -- More than 1,000 transactions since the oldest one that runs are hardly ever counted; the rest is then left alone.
+    SELECT count(*), (array_agg(x.target))[:20], concat(pg_snapshot_xmin(pg_current_snapshot()), ':', array_to_string((array_agg(
+            DISTINCT x.version::text) FILTER (WHERE age(x.version) BETWEEN 0 AND age(pg_snapshot_xmin(pg_current_snapshot())::xid)))[:1000], ','))
+    INTO total, sample, seen
+    FROM insp.console_selection(p_kind, s.partners, f, edge, CASE p_kind WHEN 'jobs' THEN 5001 ELSE 1000000 END) x;
     before := (extract(epoch FROM edge) * 1000000)::bigint;
     SELECT array_agg(y.id ORDER BY y.n), array_agg(y.partner ORDER BY y.n), array_agg(y.what ORDER BY y.n)
     INTO ids, partners, what FROM (
@@ -168,7 +173,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_preview(bytea, text, jsonb) IS
-    'The size of an operator''s selection (counted up to a million; of jobs up to 10,001: more than 10,000), the time of counting (microseconds since 1970) and what it saw, both for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
+    'The size of an operator''s selection (counted up to a million; of jobs up to 5,001: more than 5,000), the time of counting (microseconds since 1970) and what it saw, both for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
 GRANT EXECUTE ON FUNCTION insp.console_preview(bytea, text, jsonb) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_begin_task(
@@ -182,7 +187,8 @@ DECLARE
     -- To enable an endpoint frees all callbacks that it holds, in portions.
     size constant integer := CASE p_kind WHEN 'endpoints' THEN 1 ELSE 1000 END;
     edge timestamptz;
-    seen pg_snapshot;
+    -- As the preview gives it.
+    seen constant text := CASE WHEN length(p_seen) <= 12000 AND p_seen ~ '^[0-9]{1,18}:([0-9]{1,10}(,[0-9]{1,10})*)?$' THEN p_seen END;
     s record;
     t insp.console_task;
 BEGIN
@@ -191,12 +197,8 @@ BEGIN
     PERFORM insp.require(length(btrim(p_reason)) BETWEEN 1 AND 200, 'reason', 'Give a reason of at most 200 characters.');
     PERFORM insp.require(p_edge BETWEEN 1 AND 253402300799000000, 'before', 'before is the time of the preview.');
     edge := 'epoch'::timestamptz + p_edge * interval '1 microsecond';
-    BEGIN
-        seen := p_seen::pg_snapshot;
-    EXCEPTION WHEN data_exception THEN
-        -- It is refused below.
-    END;
-    PERFORM insp.require(coalesce(edge <= clock_timestamp() AND pg_snapshot_xmax(seen) <= pg_snapshot_xmax(pg_current_snapshot()), false),
+    PERFORM insp.require(coalesce(edge <= clock_timestamp()
+        AND split_part(seen, ':', 1)::bigint <= pg_snapshot_xmax(pg_current_snapshot())::text::bigint, false),
         'before', 'Begin with a new preview: what it saw cannot be later than now.');
     -- The form was sent twice, as a double click does: the second call waits for the first, and finds its task.
     PERFORM insp.console_count_once(s.actor, true);
@@ -205,12 +207,14 @@ BEGIN
     IF FOUND THEN
         RETURN t.id;
     END IF;
-    INSERT INTO insp.console_task (actor, kind, action, partners, filter, reason, before, total, seen)
-    VALUES (s.actor, p_kind, p_action, s.partners, f, btrim(p_reason), edge, 0, seen) RETURNING * INTO t;
+    INSERT INTO insp.console_task (actor, kind, action, partners, filter, reason, before, total, seen_before, seen_also)
+    VALUES (s.actor, p_kind, p_action, s.partners, f, btrim(p_reason), edge, 0, split_part(seen, ':', 1)::bigint,
+        string_to_array(split_part(seen, ':', 2), ',')::bigint[]) RETURNING * INTO t;
     -- A batch is of one queue, so that its jobs are found there again.
     WITH chosen AS MATERIALIZED (
         SELECT x.target, x.queue, x.place, row_number() OVER (PARTITION BY x.queue ORDER BY x.place) AS n
-        FROM insp.console_selection(p_kind, s.partners, f, t.before, 1000000) x WHERE insp.was_seen(x.version, t.seen)
+        FROM insp.console_selection(p_kind, s.partners, f, t.before, 1000000) x
+        WHERE insp.was_seen(x.version, t.seen_before, t.seen_also)
     ), batches AS (
         INSERT INTO insp.console_batch (task_id, number, targets, queue, first, last)
         SELECT t.id, row_number() OVER (ORDER BY c.queue, (c.n - 1) / size), array_agg(c.target ORDER BY c.n), c.queue, min(c.place),

@@ -319,7 +319,7 @@ COMMENT ON FUNCTION insp.forget_objects(text[]) IS
 CREATE OR REPLACE FUNCTION insp.objects_gone(p_root text, p_limit integer) RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
-    -- Nobody who names objects of another store may keep this one's from being found.
+    -- Naming objects of another store must not keep this store's objects from being found.
     page constant text[] := ARRAY(
         SELECT g.location FROM insp.object_gone g WHERE g.location >= p_root AND g.location < p_root || '~' COLLATE "C"
         ORDER BY g.location LIMIT greatest(p_limit, 0) FOR UPDATE SKIP LOCKED);

@@ -1,7 +1,7 @@
 -- Jobs with a face id, from their request to their end.
 --
 -- No payload, step or result ever contains the embedding. A worker hands it over under its lease, and the transaction that finishes
--- the job decides whether it becomes a template. However a job of these workflows reaches 128, its image, its stages and a
+-- the job decides whether it becomes a template. However a job of these workflows reaches 128, its image, its stages and any
 -- embedding that was not kept are then deleted.
 -- After: results
 

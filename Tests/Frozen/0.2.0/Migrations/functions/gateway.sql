@@ -232,7 +232,7 @@ COMMENT ON VIEW insp.v_access IS 'Calls of the gateway that create, change or re
 COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
 COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: a login or a worker';
-COMMENT ON COLUMN insp.v_access.operator IS 'The login of the operator, reviewer, producer, or worker that sent a callback (insp.record.detail has the worker''s name), or console: and the name of who was signed in there; null: a credential';
+COMMENT ON COLUMN insp.v_access.operator IS 'The login of the operator, reviewer, producer, or worker that sent a callback (insp.record.detail has the worker''s name), or console: and the name of the person signed in there; null: a credential';
 COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), report, case (at the console), export, session, callback (sent by a worker), callbacks (listed), callback_replay, events (pulled), consent or withdraw; of no job: token, capture (a link), capture_open, challenge, search, usability, export (a person''s faces), face, face_delete, erase, withdraw, callbacks, callback_replay, events, endpoints, usage, key, key_set, key_remove, or endpoint_ and what was done with an endpoint';
 COMMENT ON COLUMN insp.v_access.job IS 'The job; null: the call was about none';
 COMMENT ON COLUMN insp.v_access.created_by IS 'The login that created the credential: who has its secret can read as its partner; null: a login or a worker';

@@ -91,7 +91,7 @@ BEGIN
             -- As in insp.callback_claim.
             ORDER BY s.purpose DESC, s.valid_until DESC),
         false, false,
-        -- Nothing else of the options is for gateways.
+        -- Gateways need no other option.
         (SELECT '{"test": true}' FROM insp.partner p WHERE p.id = number AND p.test_of IS NOT NULL))::insp.callback_endpoint];
     RETURN NEXT;
     IF ids IS NULL THEN

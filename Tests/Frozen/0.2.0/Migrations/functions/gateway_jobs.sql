@@ -63,7 +63,7 @@ BEGIN
         ORDER BY c.job_id DESC
     LOOP
         IF listed = p_limit OR seen = scanned THEN
-            -- There may be more, after the last one that was looked at.
+            -- There may be more, after the last one that was read.
             status := NULL;
             workflow := NULL;
             created_at := NULL;
@@ -171,7 +171,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM insp.refuse(CASE WHEN EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id) THEN 'PART_ABSENT' ELSE 'PARTS_PURGED' END);
     ELSIF part.size IS NULL THEN
-        PERFORM insp.refuse('PART_ABSENT', 'it was given by URL', 'It is where the URL led.');
+        PERFORM insp.refuse('PART_ABSENT', 'it was given by URL', 'Fetch it from that URL; it is not stored here.');
     END IF;
     is_sealed := part.seal > 0;
     size := part.size;

@@ -161,7 +161,7 @@ BEGIN
             JOIN insp.face f ON f.person_id = p.id
             JOIN insp.face_template t ON t.partner_id = f.partner_id AND t.face_id = f.face_id
         GROUP BY f.face_id) f);
-    -- Also of a person without jobs, or of nobody: that a partner asked is on record.
+    -- Also for a person without jobs, or an unknown one: the record has that a partner asked.
     PERFORM insp.record_access(p_credential, 'export', 'persons', NULL, jsonb_build_object('faces', jsonb_array_length(faces)));
     RETURN faces;
 END

@@ -128,7 +128,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_consent_policy(text, boolean, text, text, text[]) IS
-    'Sets the consent that a partner''s jobs need if they are accepted from now on; required: each job has one, to this version of the policy and for these purposes at least; policy_url is where end users read it, and is in the refusal. Each call sets everything. A consent that says no is refused in any case';
+    'Sets the consent that a partner''s jobs need if they are accepted from now on; required: each job has one, to this version of the policy and for these purposes at least; policy_url is where persons read it, and is in the refusal. Each call sets everything. A consent that says no is refused in any case';
 GRANT EXECUTE ON FUNCTION insp.set_consent_policy(text, boolean, text, text, text[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.partner_region(p_region text) RETURNS smallint

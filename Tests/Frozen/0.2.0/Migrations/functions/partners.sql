@@ -325,12 +325,12 @@ COMMENT ON COLUMN insp.v_partner.keep_parts IS 'How long parts are kept (insp.se
 COMMENT ON COLUMN insp.v_partner.keep_results IS 'How long results are kept';
 COMMENT ON COLUMN insp.v_partner.passive_signals_suffice IS
     'Whether passive PAD signals suffice to pass liveness (insp.set_liveness_policy)';
-COMMENT ON COLUMN insp.v_partner.consent_required IS 'Whether each job must record the end user''s consent';
+COMMENT ON COLUMN insp.v_partner.consent_required IS 'Whether each job must record the person''s consent';
 COMMENT ON COLUMN insp.v_partner.callback_required IS 'Whether a job without any callback URL is refused';
 COMMENT ON COLUMN insp.v_partner.job_lifetime IS 'Time after which a job without expiresAt ends as EXPIRED';
 COMMENT ON COLUMN insp.v_partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
 COMMENT ON COLUMN insp.v_partner.is_test IS 'Whether its jobs are tests with fixed outcomes (insp.create_test_credential)';
-COMMENT ON COLUMN insp.v_partner.consent_policy_url IS 'Where end users read what they consent to (insp.set_consent_policy)';
+COMMENT ON COLUMN insp.v_partner.consent_policy_url IS 'Where persons read what they consent to (insp.set_consent_policy)';
 COMMENT ON COLUMN insp.v_partner.consent_policy_version IS 'The version that a required consent must name; null: any';
 COMMENT ON COLUMN insp.v_partner.consent_purposes IS 'Purposes that a required consent must contain';
 COMMENT ON COLUMN insp.v_partner.region_choice IS 'Whether a job may specify another region (insp.set_region_policy)';

@@ -222,7 +222,7 @@ COMMENT ON FUNCTION insp.need_cursor_key() IS 'Creates the key that seals cursor
 CREATE OR REPLACE FUNCTION insp.seal_place(p_endpoint bigint, p_words bigint[]) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- Always eight: a length would tell how often the server changed.
+    -- Always eight: a length would reveal how often the server changed.
     w constant bigint[] := p_words || array_fill(-1::bigint, ARRAY[8 - cardinality(p_words)]);
     bytes constant bytea := int8send(w[1]) || int8send(w[2]) || int8send(w[3]) || int8send(w[4]) || int8send(w[5])
         || int8send(w[6]) || int8send(w[7]) || int8send(w[8]);

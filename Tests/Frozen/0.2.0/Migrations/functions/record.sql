@@ -276,7 +276,7 @@ SELECT r.at, r.actor AS who, r.action, r.subject, r.detail || coalesce(r.words, 
 FROM insp.record r WHERE r.chain = 'operator' ORDER BY r.id DESC;
 COMMENT ON VIEW insp.v_operator_events IS 'What operators did, newest first';
 COMMENT ON COLUMN insp.v_operator_events.at IS 'When it happened';
-COMMENT ON COLUMN insp.v_operator_events.who IS 'The role that was logged in, or console: and the name of who was signed in there';
+COMMENT ON COLUMN insp.v_operator_events.who IS 'The role that was logged in, or console: and the name of the person signed in there';
 COMMENT ON COLUMN insp.v_operator_events.action IS 'The function that was called';
 COMMENT ON COLUMN insp.v_operator_events.subject IS 'The object: a job''s public id, or a partner, lane or worker';
 COMMENT ON COLUMN insp.v_operator_events.detail IS 'Reasons, old and new values, counts';

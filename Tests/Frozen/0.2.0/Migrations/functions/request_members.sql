@@ -220,7 +220,7 @@ BEGIN
     IF jsonb_typeof(consent) <> 'object' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'consent is not an object', p_field => 'consent');
     ELSIF consent ->> 'obtained' IN ('no', 'false') THEN
-        -- Whatever the policy: nobody may be inspected who said no.
+        -- Whatever the policy: a person who refused must not be inspected.
         PERFORM insp.refuse('CONSENT_MISSING', 'the person did not consent', insp.consent_hint(partner), p_field => 'consent.obtained');
     ELSIF consent ? 'obtained' AND coalesce(consent ->> 'obtained', '') NOT IN ('yes', 'true', 'na') THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'consent.obtained', 'obtained is yes, no or na (not applicable).', 'consent.obtained');

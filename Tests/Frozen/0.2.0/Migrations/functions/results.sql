@@ -125,7 +125,7 @@ COMMENT ON FUNCTION insp.record_search(text, text, text, boolean, jsonb) IS
 CREATE OR REPLACE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
-    -- Pseudonyms are of no use to anyone else.
+    -- Nobody else can use pseudonyms.
     said constant jsonb := CASE WHEN j.key_id IS NULL THEN insp.readable_personal(j.personal) END;
 BEGIN
     RETURN coalesce((SELECT insp.step_document(s) FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')

@@ -160,7 +160,7 @@ BEGIN
         IF jsonb_typeof(decided.summary) IS DISTINCT FROM 'object' THEN
             RAISE data_corrupted;
         END IF;
-        -- Who decided, and what the program had decided, is for the record and not for the partner.
+        -- Who decided, and what the program had decided, belongs in the record and not to the partner.
         entry := jsonb_build_object('at', insp.iso_time(clock_timestamp()), 'decision', review.decision, 'label', word);
         PERFORM insp.finish(ARRAY[held.id], ARRAY[0::bigint], ARRAY[decided.summary || insp.review_reasons(decided.summary, review.decision, word)
             || jsonb_build_object('review', entry,

@@ -82,7 +82,7 @@ BEGIN
     IF p_kind IS NULL OR p_kind NOT IN ('job', 'template') THEN
         RAISE EXCEPTION 'a kind is job or template' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    -- Waits for those who look whether a person has keys below, before the statement that looks for the parents. No lock of the
+    -- Waits for those that check whether a person has keys below, before the statement that searches the parents. No lock of the
     -- table: for as long as autovacuum works on it, no person would be destroyed. No advisory locks: any login may take them, and
     -- those of a batch would fill the server's lock table.
     PERFORM FROM insp.key p WHERE p.id = ANY (p_parents) AND p.kind = 'person' ORDER BY p.id FOR KEY SHARE;

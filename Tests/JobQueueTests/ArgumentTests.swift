@@ -88,7 +88,7 @@ import Testing
         "p_since": ["now() - interval '1 day'"], "p_until": ["now()"], "p_month": ["'2026-01'"],
         "p_method": ["'oidc'"], "p_issuer": ["'https://id.example'"], "p_subject": ["'2'"], "p_person": ["1"],
         "person": ["'ann'"], "reason": ["'X'"], "p_grants": ["'{reviewer:*}'"],
-        "p_decision": ["'PASSED'"], "p_edge": ["1"], "p_seen": ["'1:1:'"], "p_reason": ["'X'"], "p_task": ["1"],
+        "p_decision": ["'PASSED'"], "p_edge": ["1"], "p_seen": ["'1:'"], "p_reason": ["'X'"], "p_task": ["1"],
         "p_place": ["repeat('A', 107)", "'0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],

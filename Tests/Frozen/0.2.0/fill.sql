@@ -91,10 +91,10 @@ SELECT insp.console_sign_in(sha256('bob'), 'bob', 'oidc', '{reviewer:*,operator:
 SELECT insp.console_take(sha256('ann'), (SELECT v.id FROM insp.v_review v WHERE v.partner = 'bank' ORDER BY v.id LIMIT 1));
 SELECT insp.console_take(sha256('bob'), v.id), insp.console_decide(sha256('bob'), v.id, 'PASSED', NULL, 'looked at twice')
 FROM (SELECT v.id FROM insp.v_review v WHERE v.partner = 'shop' ORDER BY v.id LIMIT 1) v;
-SELECT insp.console_begin_task(sha256('ann'), 'dead', 'rerun', '{"partner": "bank"}', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'again', pg_current_snapshot()::text);
+SELECT insp.console_begin_task(sha256('ann'), 'dead', 'rerun', '{"partner": "bank"}', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'again', concat(pg_snapshot_xmax(pg_current_snapshot()), ':'));
 SELECT * FROM insp.console_batch_take() \gset batch_
 SELECT insp.console_step(:batch_task, :batch_batch, :batch_attempt);
-SELECT insp.console_begin_task(sha256('ann'), 'dead', 'resolve', '{"partner": "club"}', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'known', pg_current_snapshot()::text);
+SELECT insp.console_begin_task(sha256('ann'), 'dead', 'resolve', '{"partner": "club"}', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'known', concat(pg_snapshot_xmax(pg_current_snapshot()), ':'));
 
 -- Links that capture: one made, one opened.
 SELECT insp.capture_create(1, s.value, gen_random_uuid(), '{"workflow": "id_identity", "documentFormat": "TD3"}')

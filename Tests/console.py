@@ -330,7 +330,7 @@ def look(browser, origin, ids, faults, shots):
     ann.click("text=Act on all of this selection")
     ann.check("input[value=resolve]")
     ann.fill("input[name=reason]", "they timed out while the server was away")
-    ann.click("text=Begin")
+    ann.click("button:has-text('Begin')")
     ann.wait_for_url("**/tasks")
     try:
         ann.wait_for_selector("#live:has-text('5 of 5')", timeout=60000)

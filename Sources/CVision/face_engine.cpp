@@ -269,7 +269,6 @@ cv_status cv_face_engine_create(const char *folder, const char *contour, bool de
     return cvision::guard(error, [&] {
         // An analyzer has one thread. OpenCV would start a pool at the first large image, and a pool does not survive a fork.
         cv::setNumThreads(1);
-        cvision::load_colour_tables();
         try {
             *engine = new cv_face_engine{
                 cvision::FaceDetector(),

@@ -96,8 +96,8 @@ const FaceLandmarker &landmarker_of(const cv_face_engine &engine);
 /// Fills every measure of `face` that follows from its landmarks and the pixels.
 void measure_face(const cv_image &image, cv_face &face);
 
-/// Makes OpenCV build its tables for CIELAB, which it otherwise does at the first face: 0.1 s, which forks of this process then save.
-void load_colour_tables();
+/// CIELAB of 8-bit sRGB pixels, three floats each.
+cv::Mat lab_of(const cv::Mat &rgb);
 
 /// Landmarks of `face` as OpenCV points.
 Landmarks landmarks_of(const cv_face &face);

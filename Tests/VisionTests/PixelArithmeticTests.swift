@@ -3,7 +3,7 @@ import Vision
 
 @Suite struct PixelArithmeticTests {
     @Test(arguments: [1, 2, 3], [16, 8, 4])
-    func `Sums, networks and averages equal plain ones with registers of each width`(
+    func `Sums, networks, averages and colours equal plain ones with registers of each width`(
         seed: UInt64, mostLanes: Int
     ) throws {
         let check = try PixelArithmetic.check(seed: seed, rounds: 60, mostLanes: mostLanes)

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 typedef struct {
-    int64_t compared;   ///< sums, answers and averages
+    int64_t compared;   ///< sums, answers, averages and colours
     int64_t different;  ///< of these, those that differ; 0 is correct on every processor
     int64_t runs;       ///< convolutions, networks and reductions that computed them
     int64_t wide_runs;  ///< of these, runs of code for registers of more than four floats

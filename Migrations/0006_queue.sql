@@ -137,13 +137,13 @@ CREATE TABLE insp.queue_sample (
     regions smallint[] NOT NULL,
     lanes smallint[] NOT NULL,
     waiting integer[] NOT NULL,
-    oldest integer[] NOT NULL,
+    oldest_seconds integer[] NOT NULL,
     running integer[] NOT NULL,
     delayed integer[] NOT NULL,
     finished integer[] NOT NULL,
     failed integer[] NOT NULL,
     callbacks integer NOT NULL,
-    callbacks_oldest integer NOT NULL,
+    callbacks_oldest_seconds integer NOT NULL,
     workers integer NOT NULL,
     partners_cut boolean NOT NULL DEFAULT false
 );
@@ -153,13 +153,13 @@ COMMENT ON COLUMN insp.queue_sample.at IS 'The minute';
 COMMENT ON COLUMN insp.queue_sample.regions IS 'Regions of the elements; 0: any';
 COMMENT ON COLUMN insp.queue_sample.lanes IS 'Their lanes';
 COMMENT ON COLUMN insp.queue_sample.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
-COMMENT ON COLUMN insp.queue_sample.oldest IS 'Seconds since the first of them was accepted';
+COMMENT ON COLUMN insp.queue_sample.oldest_seconds IS 'Seconds since the first of them was accepted';
 COMMENT ON COLUMN insp.queue_sample.running IS 'Jobs in work';
 COMMENT ON COLUMN insp.queue_sample.delayed IS 'Jobs that wait for a time; an estimate if there are many';
 COMMENT ON COLUMN insp.queue_sample.finished IS 'Jobs that reached 128 in the minute before; an estimate if there are many';
 COMMENT ON COLUMN insp.queue_sample.failed IS 'Those that were dead-lettered; at most 10,000';
 COMMENT ON COLUMN insp.queue_sample.callbacks IS 'Callbacks to be delivered; at most 10,000';
-COMMENT ON COLUMN insp.queue_sample.callbacks_oldest IS 'Seconds since the oldest of them was written';
+COMMENT ON COLUMN insp.queue_sample.callbacks_oldest_seconds IS 'Seconds since the oldest of them was written';
 COMMENT ON COLUMN insp.queue_sample.workers IS 'Live workers';
 COMMENT ON COLUMN insp.queue_sample.partners_cut IS 'Whether more partners had work than insp.partner_sample has of this minute: then one without a row was not sampled';
 GRANT SELECT ON insp.queue_sample TO insp_operator, insp_auditor;
@@ -169,7 +169,7 @@ CREATE TABLE insp.partner_sample (
     partner_id integer NOT NULL,
     at timestamptz NOT NULL,
     waiting integer NOT NULL,
-    oldest integer NOT NULL,
+    oldest_seconds integer NOT NULL,
     running integer NOT NULL,
     finished integer NOT NULL,
     failed integer NOT NULL,
@@ -182,7 +182,7 @@ COMMENT ON TABLE insp.partner_sample IS 'The work of partners, minute by minute;
 COMMENT ON COLUMN insp.partner_sample.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.partner_sample.at IS 'The minute';
 COMMENT ON COLUMN insp.partner_sample.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
-COMMENT ON COLUMN insp.partner_sample.oldest IS 'Seconds since the first of them was accepted';
+COMMENT ON COLUMN insp.partner_sample.oldest_seconds IS 'Seconds since the first of them was accepted';
 COMMENT ON COLUMN insp.partner_sample.running IS 'Jobs in work';
 COMMENT ON COLUMN insp.partner_sample.finished IS 'Jobs that reached 128 in the minute before; an estimate if there are many';
 COMMENT ON COLUMN insp.partner_sample.failed IS 'Those that were dead-lettered; at most 10,000 of all partners';

@@ -22,7 +22,7 @@ CREATE TABLE insp.worker (
     floor_queues integer[] NOT NULL DEFAULT '{}',
     floor_seqs bigint[] NOT NULL DEFAULT '{}',
     fence_floor bigint NOT NULL DEFAULT 0,
-    beat bigint NOT NULL DEFAULT 0,
+    beat_microseconds bigint NOT NULL DEFAULT 0,
     epoch bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON TABLE insp.worker IS 'Live workers; a row is deleted when its worker stops or is declared dead';
@@ -41,7 +41,7 @@ COMMENT ON COLUMN insp.worker.heartbeat_at IS 'Last heartbeat, by the database''
 COMMENT ON COLUMN insp.worker.floor_queues IS 'Queues it has a floor for';
 COMMENT ON COLUMN insp.worker.floor_seqs IS 'The floors: its scans begin there';
 COMMENT ON COLUMN insp.worker.fence_floor IS 'None of its leases has a lower fence';
-COMMENT ON COLUMN insp.worker.beat IS 'Last heartbeat, in watched time (insp.steady)';
+COMMENT ON COLUMN insp.worker.beat_microseconds IS 'Last heartbeat, in watched time (insp.steady)';
 COMMENT ON COLUMN insp.worker.epoch IS 'The epoch (insp.epoch) of its floors';
 GRANT SELECT ON insp.worker TO insp_operator, insp_auditor;
 

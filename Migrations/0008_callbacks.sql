@@ -234,7 +234,7 @@ GRANT SELECT ON insp.callback_attempt TO insp_operator, insp_auditor;
 
 CREATE TYPE insp.callback_endpoint AS (
     endpoint_id bigint,
-    floor bigint,
+    floor_microseconds bigint,
     claim_floor bigint,
     at_once integer,
     secrets text[],

@@ -40,7 +40,7 @@ CREATE OR REPLACE FUNCTION insp.capture_find(
     p_token_sha256 bytea, p_browser_sha256 bytea DEFAULT NULL,
     OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text,
     OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text,
-    OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[],
+    OUT embed_origin text, OUT expires_in_seconds integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[],
     OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -59,7 +59,7 @@ BEGIN
     shows_result := s.shows_result;
     locale := s.locale;
     embed_origin := s.embed_origin;
-    expires_in := greatest(0, extract(epoch FROM s.expires_at - clock_timestamp()));
+    expires_in_seconds := greatest(0, extract(epoch FROM s.expires_at - clock_timestamp()));
     session_seconds := s.session_seconds;
     SELECT p.name, p.id, p.consent_policy_url, p.consent_policy_version, p.consent_purposes
     INTO partner, partner_id, policy_url, policy_version, purposes FROM insp.partner p WHERE p.id = s.partner_id;
@@ -83,7 +83,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_find(bytea, bytea) IS
-    'What a link''s page must know: the state (new, open, submitted), whether this browser began, what to capture, and the policy to consent to, or to which this browser''s person consented. Only the browser that began learns of the return URL, the tries and the job, and for insp.capture_grace after the link''s time (expires_in is 0) of what it needs to send again';
+    'What a link''s page must know: the state (new, open, submitted), whether this browser began, what to capture, and the policy to consent to, or to which this browser''s person consented. Only the browser that began learns of the return URL, the tries and the job, and for insp.capture_grace after the link''s time (expires_in_seconds is 0) of what it needs to send again';
 GRANT EXECUTE ON FUNCTION insp.capture_find(bytea, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_open(

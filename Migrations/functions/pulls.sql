@@ -92,7 +92,7 @@ COMMENT ON FUNCTION insp.is_unnumbered(bigint) IS 'Whether an event that is pull
 -- For insp.v_callback.
 GRANT EXECUTE ON FUNCTION insp.is_unnumbered(bigint) TO insp_operator, insp_auditor;
 
-CREATE OR REPLACE FUNCTION insp.oldest_unnumbered() RETURNS double precision
+CREATE OR REPLACE FUNCTION insp.oldest_unnumbered_seconds() RETURNS double precision
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -104,7 +104,7 @@ BEGIN
     RETURN coalesce(greatest(0, extract(epoch FROM clock_timestamp() - written_at)), 0);
 END
 $$;
-COMMENT ON FUNCTION insp.oldest_unnumbered() IS
+COMMENT ON FUNCTION insp.oldest_unnumbered_seconds() IS
     'Seconds since the first committed event without a position was written; 0: there is none';
 
 CREATE OR REPLACE FUNCTION insp.remove_pulls(p_callbacks bigint[]) RETURNS void

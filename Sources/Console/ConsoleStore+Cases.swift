@@ -26,7 +26,8 @@ struct CaseRow: Sendable {
 struct CaseList: Sendable {
     /// Where the next page begins.
     struct Place: Sendable {
-        var since: Int64
+        /// Since 1970.
+        var sinceMicroseconds: Int64
         var id: String
     }
 
@@ -117,25 +118,26 @@ extension ConsoleStore {
     func cases(_ session: ConsoleSession, _ filter: CaseList.Filter, after: CaseList.Place?) async throws -> CaseList {
         let rows = try await self.ask(
             """
-            SELECT id, partner, workflow, decision, waits, remains, because, holder, is_mine, since, first_by, may_take
+            SELECT id, partner, workflow, decision, waits_seconds, remains_seconds, because, holder, is_mine,
+                since_microseconds, first_by, may_take
             FROM insp.console_cases($1, $2, $3, $4, $5, $6)
             """,
             [
                 session.key, .optional(filter.partner), .optional(filter.reason), .int(Int64(filter.minutes)),
-                .optional(after?.since), .optional(after?.id),
+                .optional(after?.sinceMicroseconds), .optional(after?.id),
             ])
         var list = CaseList()
         for row in rows {
             let id = try row.string("id")
             guard let partner = try row.optionalString("partner") else {
-                list.next = CaseList.Place(since: try row.int("since"), id: id)
+                list.next = CaseList.Place(sinceMicroseconds: try row.int("since_microseconds"), id: id)
                 break
             }
             list.rows.append(
                 CaseRow(
                     id: id, partner: partner, workflow: try row.string("workflow"),
-                    decision: try row.optionalString("decision"), waitSeconds: try row.double("waits"),
-                    remainingSeconds: try row.double("remains"), because: try row.textArray("because"),
+                    decision: try row.optionalString("decision"), waitSeconds: try row.double("waits_seconds"),
+                    remainingSeconds: try row.double("remains_seconds"), because: try row.textArray("because"),
                     holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"),
                     firstBy: try row.optionalString("first_by"), mayTake: try row.bool("may_take")))
         }
@@ -188,21 +190,18 @@ extension ConsoleStore {
     func state(_ session: ConsoleSession, _ id: String) async throws -> CaseState {
         let row = try await self.ask(
             """
-            SELECT status, partner, workflow, waits, remains, decision, label, because, holder, is_mine, until, second, first_by,
-                first_decision, first_label, first_is_mine, decided_by, confirmed, decided_at, final_decision, final_label
+            SELECT status, partner, workflow, waits_seconds, remains_seconds, decision, label, because, holder, is_mine, until, second,
+                first_by, first_decision, first_label, first_is_mine, decided_by, confirmed, decided_at, final_decision, final_label
             FROM insp.console_state($1, $2)
             """, [session.key, .text(id)]
         ).single()
-        func date(_ name: String) throws -> Date? {
-            try row.optionalDouble(name).map { Date(timeIntervalSince1970: $0) }
-        }
         var state = CaseState(
             id: id, partner: try row.string("partner"), workflow: try row.string("workflow"),
-            isWaiting: try row.int("status") == 64, waitSeconds: try row.double("waits"),
-            remainingSeconds: try row.optionalDouble("remains"), decision: try row.string("decision"),
+            isWaiting: try row.int("status") == 64, waitSeconds: try row.double("waits_seconds"),
+            remainingSeconds: try row.optionalDouble("remains_seconds"), decision: try row.string("decision"),
             label: try row.optionalString("label") ?? "", because: try row.textArray("because"),
-            holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"), until: try date("until"),
-            needsSecond: try row.bool("second"))
+            holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"),
+            until: try row.optionalDate("until"), needsSecond: try row.bool("second"))
         if let by = try row.optionalString("first_by") {
             state.first = CaseState.First(
                 by: by, decision: try row.string("first_decision"), label: try row.string("first_label"),
@@ -210,8 +209,9 @@ extension ConsoleStore {
         }
         if let decision = try row.optionalString("final_decision") {
             state.end = CaseState.End(
-                decision: decision, label: try row.optionalString("final_label") ?? "", at: try date("decided_at"),
-                by: try row.optionalString("decided_by"), confirmed: try row.optionalString("confirmed"))
+                decision: decision, label: try row.optionalString("final_label") ?? "",
+                at: try row.optionalDate("decided_at"), by: try row.optionalString("decided_by"),
+                confirmed: try row.optionalString("confirmed"))
         }
         return state
     }

@@ -37,11 +37,11 @@ struct WorkRow: Sendable {
 
 /// The queue at one point of a plot. What was not measured is `nil`; counts are per minute.
 struct SampleRow: Sendable {
-    var at: Double
+    var at: Date
     /// `callbacks`: those of all lanes, with the workers as what runs; `nil`: the sum of some partners.
     var lane: String?
     var waiting: Double?
-    var oldest: Double?
+    var oldestSeconds: Double?
     var running: Double?
     var finished: Double?
     var failed: Double?
@@ -72,7 +72,7 @@ extension ConsoleStore {
             }
             history.append(
                 HistoryRow(
-                    id: try row.string("id"), accepted: Date(timeIntervalSince1970: try row.double("at")),
+                    id: try row.string("id"), accepted: try row.date("at"),
                     isRun: try row.string("kind") == "run", status: try row.int("status"), result: result))
         }
         return history
@@ -81,7 +81,7 @@ extension ConsoleStore {
     func work(_ session: ConsoleSession, of worker: Int64?) async throws -> [WorkRow] {
         try await self.ask(
             """
-            SELECT worker, id, partner, workflow, stage, attempt, since, remains FROM insp.console_work($1, $2)
+            SELECT worker, id, partner, workflow, stage, attempt, since_seconds, remains_seconds FROM insp.console_work($1, $2)
             """, [session.key, .optional(worker)]
         ).map {
             WorkRow(
@@ -94,13 +94,13 @@ extension ConsoleStore {
     func samples(_ session: ConsoleSession, partner: String?, hours: Int) async throws -> [SampleRow] {
         try await self.ask(
             """
-            SELECT at, lane, waiting, oldest, running, finished, failed, delivered, undelivered
+            SELECT at, lane, waiting, oldest_seconds, running, finished, failed, delivered, undelivered
             FROM insp.console_plots($1, $2, $3)
             """, [session.key, .optional(partner), .int(Int64(hours))]
         ).map {
             SampleRow(
-                at: try $0.double(0), lane: try $0.optionalString(1), waiting: try $0.optionalDouble(2),
-                oldest: try $0.optionalDouble(3), running: try $0.optionalDouble(4),
+                at: try $0.date(0), lane: try $0.optionalString(1), waiting: try $0.optionalDouble(2),
+                oldestSeconds: try $0.optionalDouble(3), running: try $0.optionalDouble(4),
                 finished: try $0.optionalDouble(5), failed: try $0.optionalDouble(6),
                 delivered: try $0.optionalDouble(7), undelivered: try $0.optionalDouble(8))
         }

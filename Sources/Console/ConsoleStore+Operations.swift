@@ -17,7 +17,7 @@ struct LaneRow: Sendable {
     var isPaused: Bool
     var waiting: Int64
     var isEstimate: Bool
-    var oldest: Double?
+    var oldestSeconds: Double?
     var delayed: Int64
     var running: Int64
 }
@@ -29,7 +29,7 @@ struct QueueRow: Sendable {
     var partner: String
     var waiting: Int64
     var isEstimate: Bool
-    var oldest: Double?
+    var oldestSeconds: Double?
     var why: String?
     var remedy: String?
 }
@@ -44,7 +44,7 @@ struct WorkerRow: Sendable {
     var busy: Int64
     var leases: Int64
     var state: String
-    var silent: Double
+    var silentSeconds: Double
 }
 
 struct EndpointRow: Sendable {
@@ -56,7 +56,7 @@ struct EndpointRow: Sendable {
     var held: Int64
     var dead: Int64
     var delivered: Int64
-    var oldest: Double?
+    var oldestSeconds: Double?
     var breaker: String
     var lastCode: String?
     var warnings: String?
@@ -69,8 +69,8 @@ struct DeadRow: Sendable {
     var code: String
     var detail: String?
     var attempts: Int64
-    /// Microseconds since 1970.
-    var died: Int64
+    /// Since 1970.
+    var diedMicroseconds: Int64
 }
 
 extension ConsoleStore {
@@ -85,8 +85,7 @@ extension ConsoleStore {
             "SELECT at, kind, who, detail FROM insp.console_timeline($1, $2)", [session.key, .text(id)]
         ).map {
             TimelineRow(
-                at: Date(timeIntervalSince1970: try $0.double(0)), kind: try $0.string(1),
-                who: try $0.optionalString(2),
+                at: try $0.date(0), kind: try $0.string(1), who: try $0.optionalString(2),
                 detail: try $0.optionalString(3))
         }
     }
@@ -95,7 +94,7 @@ extension ConsoleStore {
     func queue(_ session: ConsoleSession) async throws -> (lanes: [LaneRow], queues: [QueueRow]) {
         let rows = try await self.ask(
             """
-            SELECT region, lane, partner, paused, waiting, is_estimate, oldest, delayed, running, why, remedy
+            SELECT region, lane, partner, paused, waiting, is_estimate, oldest_seconds, delayed, running, why, remedy
             FROM insp.console_queue($1)
             """, [session.key])
         var (lanes, queues): ([LaneRow], [QueueRow]) = ([], [])
@@ -105,14 +104,15 @@ extension ConsoleStore {
                     QueueRow(
                         region: try row.string("region"), lane: try row.string("lane"), partner: partner,
                         waiting: try row.int("waiting"), isEstimate: try row.bool("is_estimate"),
-                        oldest: try row.optionalDouble("oldest"), why: try row.optionalString("why"),
+                        oldestSeconds: try row.optionalDouble("oldest_seconds"), why: try row.optionalString("why"),
                         remedy: try row.optionalString("remedy")))
             } else {
                 lanes.append(
                     LaneRow(
                         region: try row.string("region"), lane: try row.string("lane"),
                         isPaused: try row.bool("paused"), waiting: try row.int("waiting"),
-                        isEstimate: try row.bool("is_estimate"), oldest: try row.optionalDouble("oldest"),
+                        isEstimate: try row.bool("is_estimate"),
+                        oldestSeconds: try row.optionalDouble("oldest_seconds"),
                         delayed: try row.int("delayed"), running: try row.int("running")))
             }
         }
@@ -122,27 +122,27 @@ extension ConsoleStore {
     func workers(_ session: ConsoleSession) async throws -> [WorkerRow] {
         try await self.ask(
             """
-            SELECT id, host, process, version, region, slots, busy, leases, state, silent FROM insp.console_workers($1)
+            SELECT id, host, process, version, region, slots, busy, leases, state, silent_seconds FROM insp.console_workers($1)
             """, [session.key]
         ).map {
             WorkerRow(
                 id: try $0.int(0), host: try $0.string(1), process: try $0.int(2), version: try $0.string(3),
                 region: try $0.string(4), slots: try $0.int(5), busy: try $0.int(6), leases: try $0.int(7),
-                state: try $0.string(8), silent: try $0.double(9))
+                state: try $0.string(8), silentSeconds: try $0.double(9))
         }
     }
 
     func endpoints(_ session: ConsoleSession) async throws -> [EndpointRow] {
         try await self.ask(
             """
-            SELECT id, partner, origin, pending, in_flight, held, dead, delivered, oldest, breaker, last_code, warnings
+            SELECT id, partner, origin, pending, in_flight, held, dead, delivered, oldest_seconds, breaker, last_code, warnings
             FROM insp.console_endpoints($1)
             """, [session.key]
         ).map {
             EndpointRow(
                 id: try $0.int(0), partner: try $0.string(1), origin: try $0.optionalString(2), pending: try $0.int(3),
                 inFlight: try $0.int(4), held: try $0.int(5), dead: try $0.int(6), delivered: try $0.int(7),
-                oldest: try $0.optionalDouble(8), breaker: try $0.string(9), lastCode: try $0.optionalString(10),
+                oldestSeconds: try $0.optionalDouble(8), breaker: try $0.string(9), lastCode: try $0.optionalString(10),
                 warnings: try $0.optionalString(11))
         }
     }
@@ -151,20 +151,22 @@ extension ConsoleStore {
         _ session: ConsoleSession, partner: String?, code: String?, after: CaseList.Place?
     ) async throws -> (rows: [DeadRow], next: CaseList.Place?) {
         let rows = try await self.ask(
-            "SELECT id, partner, workflow, code, detail, attempts, died FROM insp.console_dead($1, $2, $3, $4, $5)",
+            "SELECT id, partner, workflow, code, detail, attempts, died_microseconds FROM insp.console_dead($1, $2, $3, $4, $5)",
             [
-                session.key, .optional(partner), .optional(code), .optional(after?.since), .optional(after?.id),
+                session.key, .optional(partner), .optional(code), .optional(after?.sinceMicroseconds),
+                .optional(after?.id),
             ])
         var letters: [DeadRow] = []
         for row in rows {
-            let (id, died) = (try row.string("id"), try row.int("died"))
+            let (id, died) = (try row.string("id"), try row.int("died_microseconds"))
             guard let partner = try row.optionalString("partner") else {
-                return (letters, CaseList.Place(since: died, id: id))
+                return (letters, CaseList.Place(sinceMicroseconds: died, id: id))
             }
             letters.append(
                 DeadRow(
                     id: id, partner: partner, workflow: try row.string("workflow"), code: try row.string("code"),
-                    detail: try row.optionalString("detail"), attempts: try row.int("attempts"), died: died))
+                    detail: try row.optionalString("detail"), attempts: try row.int("attempts"),
+                    diedMicroseconds: died))
         }
         return (letters, nil)
     }

@@ -37,9 +37,9 @@ struct PersonRow: Sendable {
 /// What is looked for in the record.
 struct RecordSearch: Sendable {
     var chain: String
-    /// Seconds since 1970.
-    var from: Int64?
-    var to: Int64?
+    /// Since 1970.
+    var fromSeconds: Int64?
+    var toSeconds: Int64?
     var actor: String?
     var action: String?
     var object: String?
@@ -59,8 +59,8 @@ struct KeysState: Sendable {
     /// Those that wait for their destruction; the database counts up to 10,000.
     struct Backlog: Sendable {
         var count: Int64
-        /// For how many seconds the oldest waits.
-        var oldest: Double?
+        /// For how long the oldest waits.
+        var oldestSeconds: Double?
     }
 
     var keyStore: String?
@@ -113,8 +113,6 @@ struct LimitsRow: Sendable {
 }
 
 extension ConsoleStore {
-    private func date(_ seconds: Double?) -> Date? { seconds.map { Date(timeIntervalSince1970: $0) } }
-
     func proposals(_ session: ConsoleSession) async throws -> [ProposalRow] {
         try await self.ask(
             """
@@ -124,9 +122,8 @@ extension ConsoleStore {
         ).map {
             ProposalRow(
                 id: try $0.int(0), action: try $0.string(1), arguments: try $0.string(2), proposedBy: try $0.string(3),
-                proposed: Date(timeIntervalSince1970: try $0.double(4)),
-                expires: Date(timeIntervalSince1970: try $0.double(5)), state: try $0.string(6),
-                decidedBy: try $0.optionalString(7), decided: self.date(try $0.optionalDouble(8)),
+                proposed: try $0.date(4), expires: try $0.date(5), state: try $0.string(6),
+                decidedBy: try $0.optionalString(7), decided: try $0.optionalDate(8),
                 isOwn: try $0.bool(9), returnsSecret: try $0.bool(10))
         }
     }
@@ -146,8 +143,8 @@ extension ConsoleStore {
         ).map {
             PersonRow(
                 id: try $0.int(0), name: try $0.string(1), issuer: try $0.string(2), subject: try $0.string(3),
-                roles: try $0.string(4), since: Date(timeIntervalSince1970: try $0.double(5)),
-                seen: Date(timeIntervalSince1970: try $0.double(6)), sessions: try $0.int(7), cases: try $0.int(8))
+                roles: try $0.string(4), since: try $0.date(5), seen: try $0.date(6), sessions: try $0.int(7),
+                cases: try $0.int(8))
         }
     }
 
@@ -168,17 +165,17 @@ extension ConsoleStore {
             FROM insp.console_record($1, $2, $3, $4, $5, $6, $7, $8)
             """,
             [
-                session.key, .text(search.chain), .optional(search.from), .optional(search.to),
+                session.key, .text(search.chain), .optional(search.fromSeconds), .optional(search.toSeconds),
                 .optional(search.actor), .optional(search.action), .optional(search.object), .optional(edge),
             ]
         ).compactMap { row -> RecordRow? in
-            guard let at = try row.optionalDouble(1) else {
+            guard let at = try row.optionalDate(1) else {
                 next = try row.int(0)
                 return nil
             }
             return RecordRow(
-                at: Date(timeIntervalSince1970: at), who: try row.string(2), action: try row.string(3),
-                object: try row.string(4), purpose: try row.optionalString(5), detail: try row.optionalString(6))
+                at: at, who: try row.string(2), action: try row.string(3), object: try row.string(4),
+                purpose: try row.optionalString(5), detail: try row.optionalString(6))
         }
         return (rows, next)
     }
@@ -186,8 +183,8 @@ extension ConsoleStore {
     func keysState(_ session: ConsoleSession) async throws -> KeysState {
         let row = try await self.ask(
             """
-            SELECT key_store, wrapping_key, former_key, changed, keys, keys_oldest, persons, persons_oldest, faces, objects,
-                objects_oldest, checkpoint, signer, signed FROM insp.console_keys($1)
+            SELECT key_store, wrapping_key, former_key, changed, keys, keys_oldest_seconds, persons, persons_oldest_seconds,
+                faces, objects, objects_oldest_seconds, checkpoint, signer, signed FROM insp.console_keys($1)
             """, [session.key]
         ).single()
         let decryptionKeys = try await self.ask(
@@ -195,13 +192,13 @@ extension ConsoleStore {
         ).map { (name: try $0.string(0), workers: try $0.int(1), isListed: try $0.bool(2)) }
         return KeysState(
             keyStore: try row.optionalString(0), wrappingKey: try row.optionalString(1),
-            formerKey: try row.optionalString(2), changed: self.date(try row.optionalDouble(3)),
-            keys: .init(count: try row.int(4), oldest: try row.optionalDouble(5)),
-            persons: .init(count: try row.int(6), oldest: try row.optionalDouble(7)),
-            faces: .init(count: try row.int(8), oldest: nil),
-            objects: .init(count: try row.int(9), oldest: try row.optionalDouble(10)),
+            formerKey: try row.optionalString(2), changed: try row.optionalDate(3),
+            keys: .init(count: try row.int(4), oldestSeconds: try row.optionalDouble(5)),
+            persons: .init(count: try row.int(6), oldestSeconds: try row.optionalDouble(7)),
+            faces: .init(count: try row.int(8), oldestSeconds: nil),
+            objects: .init(count: try row.int(9), oldestSeconds: try row.optionalDouble(10)),
             checkpoint: try row.optionalInt(11), signer: try row.optionalString(12),
-            signed: self.date(try row.optionalDouble(13)), decryptionKeys: decryptionKeys,
+            signed: try row.optionalDate(13), decryptionKeys: decryptionKeys,
             // An unavailable key store must not hide the rest.
             wrapped: try? await self.keys?.wrappedPartners())
     }
@@ -219,7 +216,7 @@ extension ConsoleStore {
         ).map {
             PartnerRow(
                 kind: try $0.string(0), name: try $0.string(1), value: try $0.optionalString(2),
-                used: try $0.optionalDouble(3).map { Date(timeIntervalSince1970: $0) })
+                used: try $0.optionalDate(3))
         }
     }
 

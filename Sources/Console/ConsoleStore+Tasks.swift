@@ -66,8 +66,8 @@ struct Selection: Sendable {
 /// What an action on a selection would touch.
 struct SelectionPreview: Sendable {
     var total: Int64
-    /// When it counted, in microseconds since 1970.
-    var before: Int64
+    /// When it counted, since 1970.
+    var beforeMicroseconds: Int64
     /// What the database saw then: what has come or changed since is left alone.
     var seen: String
     /// The first of them.
@@ -106,21 +106,25 @@ struct TaskRow: Sendable {
 extension ConsoleStore {
     func preview(_ session: ConsoleSession, _ selection: Selection) async throws -> SelectionPreview {
         let row = try await self.ask(
-            "SELECT total, before, seen, ids, partners, what FROM insp.console_preview($1, $2, $3::jsonb)",
+            "SELECT total, before_microseconds, seen, ids, partners, what FROM insp.console_preview($1, $2, $3::jsonb)",
             [session.key, .text(selection.kind.rawValue), try selection.json], on: self.counts
         ).single()
         let total = try row.int("total")
         // Without rows there are no lists.
-        let (before, seen) = (try row.int("before"), try row.string("seen"))
-        guard total > 0 else { return SelectionPreview(total: 0, before: before, seen: seen, sample: []) }
+        let (before, seen) = (try row.int("before_microseconds"), try row.string("seen"))
+        guard total > 0 else {
+            return SelectionPreview(total: 0, beforeMicroseconds: before, seen: seen, sample: [])
+        }
         let (partners, what) = (try row.textArray("partners"), try row.textArray("what"))
         return SelectionPreview(
-            total: total, before: before, seen: seen,
+            total: total, beforeMicroseconds: before, seen: seen,
             sample: zip(try row.textArray("ids"), zip(partners, what)).map { ($0, $1.0, $1.1) })
     }
 
     func beginTask(
-        _ session: ConsoleSession, _ action: String, _ selection: Selection, before: Int64, seen: String, reason: String
+        _ session: ConsoleSession, _ action: String, _ selection: Selection, beforeMicroseconds before: Int64,
+        seen: String,
+        reason: String
     ) async throws {
         _ = try await self.ask(
             "SELECT insp.console_begin_task($1, $2, $3, $4::jsonb, $5, $6, $7)",
@@ -145,10 +149,10 @@ extension ConsoleStore {
             TaskRow(
                 id: try $0.int(0), who: try $0.string(1), kind: try $0.string(2), action: try $0.string(3),
                 partner: try $0.optionalString(4), filter: try $0.optionalString(5), reason: try $0.optionalString(6),
-                began: Date(timeIntervalSince1970: try $0.double(7)), total: try $0.int(8), done: try $0.int(9),
+                began: try $0.date(7), total: try $0.int(8), done: try $0.int(9),
                 refused: try $0.int(10), refusals: try $0.optionalString(11),
-                ended: try $0.optionalDouble(12).map { Date(timeIntervalSince1970: $0) },
-                endedBy: try $0.optionalString(13), failure: try $0.optionalString(14), mayStop: try $0.bool(15))
+                ended: try $0.optionalDate(12), endedBy: try $0.optionalString(13), failure: try $0.optionalString(14),
+                mayStop: try $0.bool(15))
         }
     }
 

@@ -32,7 +32,7 @@ extension GatewayStore {
             FROM insp.gateway_callbacks($1, $2, $3, $4, timestamptz 'epoch' + $5::bigint * interval '1 microsecond', $6, $7)
             """,
             Self.start(credential) + [
-                .optional(search.job), .optional(search.state), .optional(search.after?.moment),
+                .optional(search.job), .optional(search.state), .optional(search.after?.momentMicroseconds),
                 .optional(search.after?.webhookID), .int(Int64(search.limit)),
             ])
         let list = try rows.map { try $0.string("callback") }.joined(separator: ",")

@@ -87,13 +87,14 @@ extension GatewayStore {
             parts: try row.textArray("parts").compactMap { PartKind(rawValue: $0) },
             challenge: try row.string("challenge"), fallback: try row.string("fallback"),
             showsResult: try row.bool("shows_result"), locale: try row.optionalString("locale"),
-            embedOrigin: try row.optionalString("embed_origin"), expiresIn: Int(try row.int("expires_in")),
-            sessionSeconds: Int(try row.int("session_seconds")),
-            consent: try row.optionalData("consent"), policyURL: try row.optionalString("policy_url"),
+            embedOrigin: try row.optionalString("embed_origin"),
+            expiresInSeconds: Int(try row.int("expires_in_seconds")),
+            sessionSeconds: Int(try row.int("session_seconds")), consent: try row.optionalData("consent"),
+            policyURL: try row.optionalString("policy_url"),
             policyVersion: try row.optionalString("policy_version"), purposes: try row.textArray("purposes"),
             tries: try row.optionalData("tries"), job: try row.optionalString("job"),
             jobStatus: try row.optionalInt("job_status").map(Int.init))
-        guard isLate || link.state == .submitted || link.expiresIn > 0 else { throw InspectError(.linkEnded) }
+        guard isLate || link.state == .submitted || link.expiresInSeconds > 0 else { throw InspectError(.linkEnded) }
         return link
     }
 

@@ -25,24 +25,24 @@ package actor QueueObserver {
             let lane = try row.optionalString(1) ?? ""
             switch try row.string(0) {
             case "waiting": depth.lanes[lane, default: .init()].waiting = value
-            case "oldest": depth.lanes[lane, default: .init()].oldest = value
+            case "oldest_seconds": depth.lanes[lane, default: .init()].oldestSeconds = value
             case "running": depth.lanes[lane, default: .init()].running = value
             case "delayed": depth.lanes[lane, default: .init()].delayed = value
             case "paused": depth.lanes[lane, default: .init()].isPaused = value != 0
             case "workers": depth.workers = value
             case "callbacks_pending": depth.callbacksPending = value
-            case "callbacks_oldest": depth.callbacksOldest = value
-            case "events_unnumbered_oldest": depth.eventsUnnumberedOldest = value
+            case "callbacks_oldest_seconds": depth.callbacksOldestSeconds = value
+            case "events_unnumbered_oldest_seconds": depth.eventsUnnumberedOldestSeconds = value
             case "keys_gone": depth.keysGone = value
-            case "keys_gone_oldest": depth.keysGoneOldest = value
+            case "keys_gone_oldest_seconds": depth.keysGoneOldestSeconds = value
             case "objects_gone": depth.objectsGone = value
-            case "objects_gone_oldest": depth.objectsGoneOldest = value
+            case "objects_gone_oldest_seconds": depth.objectsGoneOldestSeconds = value
             // A newer schema has more columns.
             default: break
             }
         }
         for row in answers[1] {
-            depth.duties[try row.string(0)] = QueueDepth.Duty(age: try row.double(1), fails: try row.bool(2))
+            depth.duties[try row.string(0)] = QueueDepth.Duty(ageSeconds: try row.double(1), fails: try row.bool(2))
         }
         return depth
     }

@@ -4,8 +4,8 @@ package struct QueueDepth: Sendable {
     package struct Lane: Sendable {
         /// Jobs that could be claimed now; a large backlog is an estimate.
         package var waiting = 0.0
-        /// Seconds since the first waiting job was accepted; 0 if none waits.
-        package var oldest = 0.0
+        /// Since the first waiting job was accepted; 0 if none waits.
+        package var oldestSeconds = 0.0
         /// Leases.
         package var running = 0.0
         /// Jobs that wait for their retry.
@@ -16,8 +16,8 @@ package struct QueueDepth: Sendable {
 
     /// A duty of maintenance.
     package struct Duty: Sendable {
-        /// Seconds since a round last succeeded.
-        package var age = 0.0
+        /// Since a round last succeeded.
+        package var ageSeconds = 0.0
         /// Whether the last round failed.
         package var fails = false
     }
@@ -28,18 +28,18 @@ package struct QueueDepth: Sendable {
     package var workers = 0.0
     /// At most 10,000.
     package var callbacksPending = 0.0
-    /// Seconds since the oldest pending callback was written; 0 if there is none.
-    package var callbacksOldest = 0.0
-    /// Seconds since the first event without a place was written: it cannot be pulled yet. 0 if there is none.
-    package var eventsUnnumberedOldest = 0.0
+    /// Since the oldest pending callback was written; 0 if there is none.
+    package var callbacksOldestSeconds = 0.0
+    /// Since the first event without a place was written: it cannot be pulled yet. 0 if there is none.
+    package var eventsUnnumberedOldestSeconds = 0.0
     /// Keys that wait to be destroyed; at most 10,000.
     package var keysGone = 0.0
-    /// Seconds since the first of them was to be destroyed; 0 if none waits.
-    package var keysGoneOldest = 0.0
+    /// Since the first of them was to be destroyed; 0 if none waits.
+    package var keysGoneOldestSeconds = 0.0
     /// Objects that wait to be deleted; at most 10,000.
     package var objectsGone = 0.0
-    /// Seconds since the first of them was to be deleted; 0 if none waits.
-    package var objectsGoneOldest = 0.0
+    /// Since the first of them was to be deleted; 0 if none waits.
+    package var objectsGoneOldestSeconds = 0.0
     /// By name, as in `insp.v_maintenance`.
     package var duties: [String: Duty] = [:]
 }
@@ -64,11 +64,6 @@ package struct QueueSnapshot: Sendable, Decodable {
         package var delayed: Int
         /// Leases.
         package var running: Int
-
-        private enum CodingKeys: String, CodingKey {
-            case region, lane, paused, waiting, isEstimate, delayed, running
-            case oldestSeconds = "oldest"
-        }
     }
 
     /// A partner with work or one that is paused; at most 200, those with the most work first.
@@ -87,11 +82,6 @@ package struct QueueSnapshot: Sendable, Decodable {
         package var delayed: Int
         /// Leases.
         package var running: Int
-
-        private enum CodingKeys: String, CodingKey {
-            case name, paused, waiting, isEstimate, delayed, running
-            case oldestSeconds = "oldest"
-        }
     }
 
     /// A registered worker; at most 500.
@@ -116,12 +106,6 @@ package struct QueueSnapshot: Sendable, Decodable {
         package var silentSeconds: Double
         /// live, draining, silent or dead.
         package var state: String
-
-        private enum CodingKeys: String, CodingKey {
-            case id, host, process, version, region, slots, busy, state
-            case upSeconds = "up"
-            case silentSeconds = "silent"
-        }
     }
 
     /// A leased job; at most 500, the longest running first.
@@ -168,14 +152,6 @@ package struct QueueSnapshot: Sendable, Decodable {
         package var runMedianSeconds: Double?
         /// The 95th percentile of the same.
         package var run95Seconds: Double?
-
-        private enum CodingKeys: String, CodingKey {
-            case count, perSecond
-            case waitMedianSeconds = "waitMedian"
-            case wait95Seconds = "wait95"
-            case runMedianSeconds = "runMedian"
-            case run95Seconds = "run95"
-        }
     }
 
     /// Callbacks to be delivered and recent attempts, without those of tests.
@@ -200,17 +176,10 @@ package struct QueueSnapshot: Sendable, Decodable {
         package var medianSeconds: Double?
         /// The 95th percentile of the same.
         package var p95Seconds: Double?
-
-        private enum CodingKeys: String, CodingKey {
-            case pending, isMore, retrying, dead, held, deliveredPerSecond, failedPerSecond
-            case oldestSeconds = "oldest"
-            case medianSeconds = "median"
-            case p95Seconds = "p95"
-        }
     }
 
-    /// The database's time.
-    package var secondsSince1970: Double
+    /// The database's time, since 1970.
+    package var atSeconds: Double
     /// Name of the database.
     package var database: String
     /// Jobs ever accepted: the last job number.
@@ -229,9 +198,4 @@ package struct QueueSnapshot: Sendable, Decodable {
     package var finished: Finished
     /// What the outbox holds.
     package var callbacks: Callbacks
-
-    private enum CodingKeys: String, CodingKey {
-        case database, accepted, lanes, partners, workers, running, errors, finished, callbacks
-        case secondsSince1970 = "at"
-    }
 }

@@ -60,6 +60,12 @@ package struct PostgresRow: Sendable {
         try self.date(self.place(column))
     }
 
+    /// Of a `timestamptz`; `nil`: NULL.
+    package func optionalDate(_ column: some PostgresColumn) throws(PostgresError) -> Date? {
+        let column = try self.place(column)
+        return try self.isNull(column) ? nil : self.date(column)
+    }
+
     /// `nil`: NULL.
     package func optionalBool(_ column: some PostgresColumn) throws(PostgresError) -> Bool? {
         try self.isNull(column) ? nil : self.bool(column)

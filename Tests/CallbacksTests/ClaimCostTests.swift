@@ -39,7 +39,7 @@ import Testing
 
     /// Pages that a claim looks at, its work undone afterwards.
     private func pages(_ floors: CallbackFloors, on connection: PostgresConnection) async throws -> Int {
-        let endpoints = Array(Set(floors.endpoints.keys).union(floors.claims.keys))
+        let endpoints = Array(Set(floors.endpointMicroseconds.keys).union(floors.claims.keys))
         try await connection.execute("BEGIN")
         let plan = try await connection.query(
             """
@@ -47,8 +47,8 @@ import Testing
             SELECT * FROM insp.callback_claim(256, interval '1 minute', 256, $1, $2, $3, $4)
             """,
             [
-                .optional(floors.base), .bigints(endpoints),
-                .bigints(endpoints.map { floors.endpoints[$0] ?? floors.base ?? 0 }),
+                .optional(floors.baseMicroseconds), .bigints(endpoints),
+                .bigints(endpoints.map { floors.endpointMicroseconds[$0] ?? floors.baseMicroseconds ?? 0 }),
                 .bigints(endpoints.map { floors.claims[$0] ?? 0 }),
             ])[0].data(0)
         try await connection.execute("ROLLBACK")

@@ -50,15 +50,16 @@ private struct JobLoop {
     }
 
     mutating func serve() throws {
-        try Frame(kind: .hello, sequence: UInt32(bitPattern: getpid()), payload: []).send(to: self.socket, deadline: 0)
+        try Frame(kind: .hello, sequence: UInt32(bitPattern: getpid()), payload: []).send(
+            to: self.socket, deadlineNanoseconds: 0)
         while true {
-            let frame = try Frame.receive(from: self.socket, limit: self.largestFrame, deadline: 0)
+            let frame = try Frame.receive(from: self.socket, limit: self.largestFrame, deadlineNanoseconds: 0)
             switch frame.kind {
             // One attempt's parts, once: a second table would be another job's.
             case .begin where !self.hasBegun:
                 self.parts = try PartTable.views(frame.payload, in: self.memory)
                 self.hasBegun = true
-            case .perform: try self.perform(frame).send(to: self.socket, deadline: 0)
+            case .perform: try self.perform(frame).send(to: self.socket, deadlineNanoseconds: 0)
             default: throw MalformedMessage()
             }
         }

@@ -100,14 +100,15 @@ final class AnalyzerDriver: @unchecked Sendable {
                     throw .system(error.code)
                 }
                 try child.send(
-                    Frame(kind: .begin, sequence: self.nextSequence(), payload: job.table.encoded()), deadline: end)
+                    Frame(kind: .begin, sequence: self.nextSequence(), payload: job.table.encoded()),
+                    deadlineNanoseconds: end)
             }
             var payload = ByteWriter()
             payload.append(stage)
             payload.append(request)
             let sequence = self.nextSequence()
-            try child.send(Frame(kind: .perform, sequence: sequence, payload: payload.bytes), deadline: end)
-            answer = try child.receive(sequence, limit: self.configuration.largestFrame, deadline: end)
+            try child.send(Frame(kind: .perform, sequence: sequence, payload: payload.bytes), deadlineNanoseconds: end)
+            answer = try child.receive(sequence, limit: self.configuration.largestFrame, deadlineNanoseconds: end)
             guard answer.kind == .reply || answer.kind == .failure else { throw .garbage }
         } catch {
             let cancelled = call.isCancelled

@@ -50,7 +50,8 @@ final class ChildConnection: Sendable {
             throw .childFailed(InspectError(.analyzerUnavailable, "\(error)"))
         }
         do throws(Frame.Failure) {
-            let hello = try Frame.receive(from: self.socket.raw, limit: 0, deadline: begun + Self.helloNanoseconds)
+            let hello = try Frame.receive(
+                from: self.socket.raw, limit: 0, deadlineNanoseconds: begun + Self.helloNanoseconds)
             guard hello.kind == .hello else { throw .garbage }
             self.pid = pid_t(bitPattern: hello.sequence)
         } catch {
@@ -67,13 +68,13 @@ final class ChildConnection: Sendable {
         self.forkTime = .nanoseconds(Int64(csys_now() - begun))
     }
 
-    func send(_ frame: Frame, deadline: UInt64) throws(Frame.Failure) {
-        try frame.send(to: self.socket.raw, deadline: deadline)
+    func send(_ frame: Frame, deadlineNanoseconds: UInt64) throws(Frame.Failure) {
+        try frame.send(to: self.socket.raw, deadlineNanoseconds: deadlineNanoseconds)
     }
 
     /// Receives the reply to the request `sequence`.
-    func receive(_ sequence: UInt32, limit: Int, deadline: UInt64) throws(Frame.Failure) -> Frame {
-        let frame = try Frame.receive(from: self.socket.raw, limit: limit, deadline: deadline)
+    func receive(_ sequence: UInt32, limit: Int, deadlineNanoseconds: UInt64) throws(Frame.Failure) -> Frame {
+        let frame = try Frame.receive(from: self.socket.raw, limit: limit, deadlineNanoseconds: deadlineNanoseconds)
         guard frame.sequence == sequence else { throw .garbage }
         return frame
     }

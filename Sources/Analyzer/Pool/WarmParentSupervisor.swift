@@ -25,7 +25,7 @@ final class WarmParentSupervisor: Sendable {
         /// After failed starts and early deaths of parents.
         var backoff = Backoff(from: .milliseconds(100), to: WarmParentSupervisor.longestDelay)
         /// By the clock of `csys_now()`.
-        var notBefore: UInt64 = 0
+        var notBeforeNanoseconds: UInt64 = 0
         var lastError = InspectError(.analyzerUnavailable, "the pool was not started")
         /// At most one start is scheduled, however many callers fail meanwhile.
         var startIsScheduled = false
@@ -59,15 +59,15 @@ final class WarmParentSupervisor: Sendable {
     }
 
     private func startIfDue() throws(InspectError) -> WarmParent {
-        let (current, isStopped, notBefore, lastError) = self.state.withLock {
-            ($0.current, $0.isStopped, $0.notBefore, $0.lastError)
+        let (current, isStopped, notBeforeNanoseconds, lastError) = self.state.withLock {
+            ($0.current, $0.isStopped, $0.notBeforeNanoseconds, $0.lastError)
         }
         if let current { return current }
         guard !isStopped else { throw InspectError(.analyzerUnavailable, "the pool was stopped") }
         let now = csys_now()
-        if notBefore > now {
-            guard notBefore - now <= Self.patience.nanoseconds else { throw lastError }
-            usleep(UInt32((notBefore - now) / 1000))
+        if notBeforeNanoseconds > now {
+            guard notBeforeNanoseconds - now <= Self.patience.nanoseconds else { throw lastError }
+            usleep(UInt32((notBeforeNanoseconds - now) / 1000))
         }
         do throws(InspectError) {
             return try self.startNext()
@@ -153,7 +153,7 @@ final class WarmParentSupervisor: Sendable {
         self.state.withLock { state in
             state.lastError = error
             let delay = state.backoff.next(1)
-            state.notBefore = csys_now() + delay.nanoseconds
+            state.notBeforeNanoseconds = csys_now() + delay.nanoseconds
             return delay
         }
     }
@@ -164,7 +164,7 @@ final class WarmParentSupervisor: Sendable {
             guard !state.startIsScheduled, !state.isStopped else { return nil }
             state.startIsScheduled = true
             let now = csys_now()
-            return .nanoseconds(Int64(state.notBefore > now ? state.notBefore - now : 0))
+            return .nanoseconds(Int64(state.notBeforeNanoseconds > now ? state.notBeforeNanoseconds - now : 0))
         }
         guard let delay else { return }
         self.queue.asyncAfter(deadline: .now() + delay.seconds) { [weak self] in

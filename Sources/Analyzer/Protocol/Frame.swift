@@ -47,8 +47,8 @@ struct Frame {
 
     /// Sends the frame.
     ///
-    /// - Parameter deadline: On the clock of `csys_now()`; 0 waits for ever.
-    func send(to socket: CInt, deadline: UInt64) throws(Failure) {
+    /// - Parameter deadlineNanoseconds: On the clock of `csys_now()`; 0 waits for ever.
+    func send(to socket: CInt, deadlineNanoseconds: UInt64) throws(Failure) {
         var header = ByteWriter()
         header.append(UInt32(self.payload.count))
         header.append(self.sequence)
@@ -56,10 +56,12 @@ struct Frame {
         // A short payload travels with its header: one system call instead of two.
         let joined = self.payload.count <= 16_384
         var result = (joined ? header.bytes + self.payload : header.bytes).withUnsafeBytes {
-            csys_send_exactly(socket, $0.baseAddress!, $0.count, deadline)
+            csys_send_exactly(socket, $0.baseAddress!, $0.count, deadlineNanoseconds)
         }
         if result == 0, !joined {
-            result = self.payload.withUnsafeBytes { csys_send_exactly(socket, $0.baseAddress!, $0.count, deadline) }
+            result = self.payload.withUnsafeBytes {
+                csys_send_exactly(socket, $0.baseAddress!, $0.count, deadlineNanoseconds)
+            }
         }
         guard result == 0 else { throw Failure(result) }
     }
@@ -67,23 +69,24 @@ struct Frame {
     /// Receives one frame.
     ///
     /// - Parameter limit: The largest payload that is accepted, in bytes.
-    static func receive(from socket: CInt, limit: Int, deadline: UInt64) throws(Failure) -> Frame {
-        let header = try self.receive(self.headerSize, from: socket, deadline: deadline)
+    static func receive(from socket: CInt, limit: Int, deadlineNanoseconds: UInt64) throws(Failure) -> Frame {
+        let header = try self.receive(self.headerSize, from: socket, deadlineNanoseconds: deadlineNanoseconds)
         var reader = ByteReader(header)
         guard let length = try? reader.readUInt32(), let sequence = try? reader.readUInt32(),
             let mark = try? reader.readUInt32(), mark & 0xFFFF_FF00 == self.magic,
             let kind = Kind(rawValue: UInt8(truncatingIfNeeded: mark))
         else { throw .garbage }
         guard length <= limit else { throw .tooLarge(Int(length)) }
-        let payload = try self.receive(Int(length), from: socket, deadline: deadline)
+        let payload = try self.receive(Int(length), from: socket, deadlineNanoseconds: deadlineNanoseconds)
         return Frame(kind: kind, sequence: sequence, payload: payload)
     }
 
-    private static func receive(_ count: Int, from socket: CInt, deadline: UInt64) throws(Failure) -> [UInt8] {
+    private static func receive(_ count: Int, from socket: CInt, deadlineNanoseconds: UInt64) throws(Failure) -> [UInt8]
+    {
         guard count > 0 else { return [] }
         var result: CInt = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            result = csys_receive_exactly(socket, buffer.baseAddress!, count, deadline)
+            result = csys_receive_exactly(socket, buffer.baseAddress!, count, deadlineNanoseconds)
             initialized = result == 0 ? count : 0
         }
         guard result == 0 else { throw Failure(result) }

@@ -54,7 +54,7 @@ struct TokenRevoker: Sendable {
                 "SELECT * FROM insp.revocation_claim($1)", [.optional(self.region)]
             ).single()
             guard let id = try row.optionalInt("id"), let permit = try row.optionalInt("permit") else {
-                return try row.optionalDouble("due_in").map { .seconds(max(0.1, $0)) }
+                return try row.optionalDouble("due_in_seconds").map { .seconds(max(0.1, $0)) }
             }
             let endpoint = try row.int("endpoint")
             let error = await self.revoke(of: endpoint, try row.optionalString("document"))

@@ -47,10 +47,10 @@ final class CallbackSettlement: Sendable {
 /// Where a claim begins to search: rows before it are deleted, but their dead index entries remain while any old transaction
 /// runs.
 struct CallbackFloors: Sendable {
-    /// The `due_at`, in microseconds since 1970, of all endpoints that are not in ``endpoints``; `nil`: search everything.
-    var base: Int64?
+    /// The `due_at`, since 1970, of all endpoints that are not in ``endpointMicroseconds``; `nil`: search everything.
+    var baseMicroseconds: Int64?
     /// The `due_at` of endpoints with something due.
-    var endpoints: [Int64: Int64] = [:]
+    var endpointMicroseconds: [Int64: Int64] = [:]
     /// The lowest claim of each endpoint that may still be valid. Unlike the others, it never becomes wrong.
     var claims: [Int64: Int64] = [:]
 }
@@ -130,13 +130,13 @@ struct CallbackStore: Sendable {
     func claim(
         _ limit: Int, retries: Int? = nil, above floors: CallbackFloors = CallbackFloors()
     ) async throws -> CallbackClaim {
-        let endpoints = Array(Set(floors.endpoints.keys).union(floors.claims.keys))
+        let endpoints = Array(Set(floors.endpointMicroseconds.keys).union(floors.claims.keys))
         let statement = PostgresStatement(
             "SELECT * FROM insp.callback_claim($1, $2 * interval '1 second', $3, $4, $5, $6, $7, $8, $9)",
             [
                 .int(Int64(limit)), .double(self.lease / .seconds(1)), .int(Int64(retries ?? limit)),
-                .optional(floors.base), .bigints(endpoints),
-                .bigints(endpoints.map { floors.endpoints[$0] ?? floors.base ?? 0 }),
+                .optional(floors.baseMicroseconds), .bigints(endpoints),
+                .bigints(endpoints.map { floors.endpointMicroseconds[$0] ?? floors.baseMicroseconds ?? 0 }),
                 .bigints(endpoints.map { floors.claims[$0] ?? 0 }), .optional(self.holder), .optional(self.region),
             ])
         let rows = try await self.connection.pipeline([statement])[0]
@@ -147,14 +147,15 @@ struct CallbackStore: Sendable {
     private func read(_ rows: [PostgresRow], _ before: CallbackFloors) async throws -> CallbackClaim {
         guard let head = rows.first else { throw PostgresError(.decoding, "a claim returned no row") }
         var claim = CallbackClaim(
-            floors: CallbackFloors(base: try head.int("floor"), claims: before.claims))
+            floors: CallbackFloors(baseMicroseconds: try head.int("floor_microseconds"), claims: before.claims))
         var given: [GivenEndpoint] = []
         let due = try head.records(
-            "endpoints", "endpoint_id", "floor", "claim_floor", "at_once", "secrets", "allow_http", "allow_private",
+            "endpoints", "endpoint_id", "floor_microseconds", "claim_floor", "at_once", "secrets", "allow_http",
+            "allow_private",
             "options")
         for endpoint in due {
             let id = try endpoint.int("endpoint_id")
-            claim.floors.endpoints[id] = try endpoint.int("floor")
+            claim.floors.endpointMicroseconds[id] = try endpoint.int("floor_microseconds")
             if let lowest = try endpoint.optionalInt("claim_floor") { claim.floors.claims[id] = lowest }
             if let permits = try endpoint.optionalInt("at_once") { claim.permits[id] = Int(permits) }
             guard let allowsHTTP = try endpoint.optionalBool("allow_http") else { continue }

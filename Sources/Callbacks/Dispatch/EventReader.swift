@@ -60,7 +60,8 @@ package final class EventReader: Sendable {
     package func page(_ rows: [PostgresRow]) async throws -> EventPage {
         guard let head = rows.first else { throw PostgresError(.decoding, "a page returned no row") }
         let own = try head.records(
-            "endpoints", "endpoint_id", "floor", "claim_floor", "at_once", "secrets", "allow_http", "allow_private",
+            "endpoints", "endpoint_id", "floor_microseconds", "claim_floor", "at_once", "secrets", "allow_http",
+            "allow_private",
             "options")
         guard let own = own.first else { throw PostgresError(.decoding, "a page returned no endpoint") }
         let given = GivenEndpoint(

@@ -13,7 +13,7 @@ package struct WebhookVerifier: Sendable {
 
     /// Seconds by which the timestamp may differ from the receiver's clock (Standard Webhooks, "Verifying webhook
     /// authenticity").
-    static let tolerance = 300
+    static let toleranceSeconds = 300
 
     private let secrets: [WebhookSecret]
     private let publicKeys: [WebhookPublicKey]
@@ -38,8 +38,8 @@ package struct WebhookVerifier: Sendable {
             throw .timestampInvalid
         }
         let age = Int(now.timeIntervalSince1970) - seconds
-        guard age <= Self.tolerance else { throw .timestampTooOld }
-        guard age >= -Self.tolerance else { throw .timestampTooNew }
+        guard age <= Self.toleranceSeconds else { throw .timestampTooOld }
+        guard age >= -Self.toleranceSeconds else { throw .timestampTooNew }
         let digests = self.secrets.compactMap { try? $0.code.code(of: "\(id).\(timestamp).", body) }
         for entry in signature.split(separator: " ") {
             let parts = entry.split(separator: ",", maxSplits: 1)

@@ -37,7 +37,7 @@ struct CasesPage {
         var links: [Markup] = []
         if !self.isFirst { links.append("<li><a href='/cases\(ConsolePage.query(pages))'>First page</a></li>\n") }
         if let next = self.list.next {
-            let query = ConsolePage.query(pages + [("since", String(next.since)), ("after", next.id)])
+            let query = ConsolePage.query(pages + [("since", String(next.sinceMicroseconds)), ("after", next.id)])
             links.append("<li><a href='/cases\(query)' rel='next'>Next page</a></li>\n")
         }
         return ConsolePage(

@@ -16,7 +16,7 @@ struct DeadPage {
             """
             <tr><th scope='row'><a href='/jobs/\(row.id)'>\(String(row.id.suffix(12)))</a></th><td>\(row.partner)</td>\
             <td>\(row.workflow)</td><td>\(row.code)</td><td>\(row.detail ?? "")</td><td class='number'>\(String(row.attempts))</td>\
-            <td>\(ConsolePage.time(Date(timeIntervalSince1970: Double(row.died) / 1_000_000)))</td></tr>
+            <td>\(ConsolePage.time(Date(timeIntervalSince1970: Double(row.diedMicroseconds) / 1_000_000)))</td></tr>
 
             """
         }
@@ -43,7 +43,7 @@ struct DeadPage {
                 ["Job", "Partner", "Workflow", "Code", "What was wrong", "Attempts", "When"], rows,
                 empty: "There is no unresolved dead letter here."))
         if let next = self.next {
-            let query = ConsolePage.query(filter + [("died", String(next.since)), ("after", next.id)])
+            let query = ConsolePage.query(filter + [("died", String(next.sinceMicroseconds)), ("after", next.id)])
             content.append("<nav aria-label='Pages'><a href='/dead\(query)' rel='next'>Older ones</a></nav>\n")
         }
         return ConsolePage(title: "Dead letters", session: self.session, content: content).response()

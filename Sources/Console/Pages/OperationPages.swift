@@ -15,7 +15,7 @@ struct QueuePage {
                 """
                 <tr><th scope='row'>\(row.lane)</th><td>\(row.region)</td>\
                 <td class='number'>\(row.isEstimate ? "about " : "")\(String(row.waiting))</td>\
-                <td>\(ConsolePage.words(row.oldest))</td><td class='number'>\(String(row.delayed))</td>\
+                <td>\(ConsolePage.words(row.oldestSeconds))</td><td class='number'>\(String(row.delayed))</td>\
                 <td class='number'>\(String(row.running))</td><td>\(row.isPaused ? "paused" : "")</td></tr>
 
                 """
@@ -28,7 +28,7 @@ struct QueuePage {
             """
             <tr><th scope='row'>\(row.partner)</th><td>\(row.lane)</td><td>\(row.region)</td>\
             <td class='number'>\(row.isEstimate ? "about " : "")\(String(row.waiting))</td>\
-            <td>\(ConsolePage.words(row.oldest))</td><td>\(row.why ?? "")</td>\
+            <td>\(ConsolePage.words(row.oldestSeconds))</td><td>\(row.why ?? "")</td>\
             <td>\(row.remedy ?? "")</td></tr>
 
             """
@@ -45,7 +45,7 @@ struct QueuePage {
                 """
                 <tr><th scope='row'><a href='/workers?worker=\(String(row.id))'>\(String(row.id))</a></th><td>\(row.host), process \(String(row.process))</td><td>\(row.version)</td>\
                 <td>\(row.region)</td><td>\(row.state)</td><td class='number'>\(String(row.busy)) of \(String(row.slots))</td>\
-                <td class='number'>\(String(row.leases))</td><td>\(ConsolePage.words(row.silent))</td></tr>
+                <td class='number'>\(String(row.leases))</td><td>\(ConsolePage.words(row.silentSeconds))</td></tr>
 
                 """
             }
@@ -74,7 +74,7 @@ struct EndpointsPage {
             <tr><th scope='row'>\(String(row.id))</th><td>\(row.partner)</td><td>\(row.origin ?? "–")</td><td>\(row.breaker)</td>\
             <td class='number'>\(String(row.pending))</td><td class='number'>\(String(row.inFlight))</td>\
             <td class='number'>\(String(row.held))</td><td class='number'>\(String(row.dead))</td>\
-            <td class='number'>\(String(row.delivered))</td><td>\(ConsolePage.words(row.oldest))</td>\
+            <td class='number'>\(String(row.delivered))</td><td>\(ConsolePage.words(row.oldestSeconds))</td>\
             <td>\(row.lastCode ?? "")</td><td>\(row.warnings ?? "")</td></tr>
 
             """

@@ -176,7 +176,7 @@ struct KeysPage {
                 backlogs.map { name, backlog -> Markup in
                     """
                     <tr><th scope='row'>\(name)</th><td class='number'>\(backlog.count == 10_000 ? "at least " : "")\
-                    \(String(backlog.count))</td><td>\(ConsolePage.words(backlog.oldest))</td></tr>
+                    \(String(backlog.count))</td><td>\(ConsolePage.words(backlog.oldestSeconds))</td></tr>
 
                     """
                 }, empty: ""), "<h2>Decryption keys of workers</h2>\n",

@@ -12,10 +12,10 @@ struct Plot {
     var title: String
     /// What the values are, such as `jobs` or `s`.
     var unit: String
-    /// Seconds since 1970, rising.
-    var times: [Double]
-    /// Seconds from one to the next; where there are more, nothing was measured between them.
-    var step: Double
+    /// Rising.
+    var times: [Date]
+    /// From one to the next; where there is more, nothing was measured between them.
+    var stepSeconds: Double
     var lines: [Line]
 
     private static let (width, height, left, top, bottom) = (560.0, 180.0, 56.0, 12.0, 24.0)
@@ -57,17 +57,18 @@ struct Plot {
             """
     }
 
-    private func path(_ values: [Double?], _ first: Double, _ last: Double, _ scale: Double) -> String {
+    private func path(_ values: [Double?], _ first: Date, _ last: Date, _ scale: Double) -> String {
         var path = ""
-        var before: Double?
+        var before: Date?
         for (time, value) in zip(self.times, values) {
             guard let value, value.isFinite else {
                 before = nil
                 continue
             }
-            let isBegun = before.map { time - $0 < self.step * 1.5 } ?? false
+            let isBegun = before.map { time.timeIntervalSince($0) < self.stepSeconds * 1.5 } ?? false
             let span = Self.width - 8 - Self.left
-            let x = last > first ? Self.left + (time - first) / (last - first) * span : Self.left + span / 2
+            let share = last > first ? time.timeIntervalSince(first) / last.timeIntervalSince(first) : 0.5
+            let x = Self.left + share * span
             let y = Self.height - Self.bottom - value / scale * (Self.height - Self.bottom - Self.top)
             path += "\(isBegun ? "L" : "M")\(Self.tenth(x)) \(Self.tenth(y))"
             // A point alone is a short line.
@@ -103,9 +104,9 @@ struct Plot {
 
     private static func tenth(_ value: Double) -> String { String(format: "%.1f", value) }
 
-    static func clock(_ time: Double) -> String {
+    static func clock(_ time: Date) -> String {
         // MM-DDTHH:MM
-        String(Date(timeIntervalSince1970: time).formatted(.iso8601).dropFirst(5).prefix(11))
+        String(time.formatted(.iso8601).dropFirst(5).prefix(11))
     }
 
     /// The stages of a job as bars from the one before, by their ends.

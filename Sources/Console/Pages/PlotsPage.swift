@@ -15,8 +15,8 @@ struct PlotsPage {
     /// The stamp of what the page shows, or of what was before.
     var known: String?
 
-    /// Seconds between two points, as `insp.console_plots` has them.
-    private var step: Double { Double(max(60, self.hours * 30)) }
+    /// Between two points, as `insp.console_plots` has them.
+    private var stepSeconds: Double { Double(max(60, self.hours * 30)) }
 
     var response: HTTPResponse {
         let periods = Self.periods.map { hours, name -> Markup in
@@ -66,21 +66,30 @@ struct PlotsPage {
             ["urgent", "normal", "bulk"].map { line($0, value) }
         }
         return [
-            Plot(title: "Waiting jobs", unit: "jobs", times: times, step: self.step, lines: lanes(\.waiting)),
             Plot(
-                title: "Age of the oldest waiting job", unit: "s", times: times, step: self.step, lines: lanes(\.oldest)
+                title: "Waiting jobs", unit: "jobs", times: times, stepSeconds: self.stepSeconds,
+                lines: lanes(\.waiting)),
+            Plot(
+                title: "Age of the oldest waiting job", unit: "s", times: times, stepSeconds: self.stepSeconds,
+                lines: lanes(\.oldestSeconds)
             ),
-            Plot(title: "Running jobs", unit: "jobs", times: times, step: self.step, lines: lanes(\.running)),
-            Plot(title: "Finished jobs", unit: "a minute", times: times, step: self.step, lines: lanes(\.finished)),
-            Plot(title: "Dead-lettered jobs", unit: "a minute", times: times, step: self.step, lines: lanes(\.failed)),
             Plot(
-                title: "Callbacks to be delivered", unit: "callbacks", times: times, step: self.step,
+                title: "Running jobs", unit: "jobs", times: times, stepSeconds: self.stepSeconds,
+                lines: lanes(\.running)),
+            Plot(
+                title: "Finished jobs", unit: "a minute", times: times, stepSeconds: self.stepSeconds,
+                lines: lanes(\.finished)),
+            Plot(
+                title: "Dead-lettered jobs", unit: "a minute", times: times, stepSeconds: self.stepSeconds,
+                lines: lanes(\.failed)),
+            Plot(
+                title: "Callbacks to be delivered", unit: "callbacks", times: times, stepSeconds: self.stepSeconds,
                 lines: [line("callbacks", \.waiting)]),
             Plot(
-                title: "Age of the oldest callback", unit: "s", times: times, step: self.step,
-                lines: [line("callbacks", \.oldest)]),
+                title: "Age of the oldest callback", unit: "s", times: times, stepSeconds: self.stepSeconds,
+                lines: [line("callbacks", \.oldestSeconds)]),
             Plot(
-                title: "Live workers", unit: "workers", times: times, step: self.step,
+                title: "Live workers", unit: "workers", times: times, stepSeconds: self.stepSeconds,
                 lines: [line("callbacks", \.running, name: "workers")]),
         ]
     }
@@ -92,16 +101,16 @@ struct PlotsPage {
         }
         return [
             Plot(
-                title: "Jobs", unit: "jobs", times: times, step: self.step,
+                title: "Jobs", unit: "jobs", times: times, stepSeconds: self.stepSeconds,
                 lines: [line("waiting", \.waiting), line("running", \.running)]),
             Plot(
-                title: "Age of the oldest waiting job", unit: "s", times: times, step: self.step,
-                lines: [line("oldest", \.oldest)]),
+                title: "Age of the oldest waiting job", unit: "s", times: times, stepSeconds: self.stepSeconds,
+                lines: [line("oldest", \.oldestSeconds)]),
             Plot(
-                title: "Finished jobs", unit: "a minute", times: times, step: self.step,
+                title: "Finished jobs", unit: "a minute", times: times, stepSeconds: self.stepSeconds,
                 lines: [line("finished", \.finished), line("dead-lettered", \.failed)]),
             Plot(
-                title: "Callback attempts", unit: "a minute", times: times, step: self.step,
+                title: "Callback attempts", unit: "a minute", times: times, stepSeconds: self.stepSeconds,
                 lines: [line("delivered", \.delivered), line("failed", \.undelivered)]),
         ]
     }

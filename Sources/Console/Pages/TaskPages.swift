@@ -17,7 +17,10 @@ struct SelectionPage {
             return "<tr><th scope='row'>\(name)</th><td>\(row.partner)</td><td>\(row.what)</td></tr>\n"
         }
         let hidden =
-            ([("kind", kind.rawValue), ("before", String(self.preview.before)), ("seen", self.preview.seen)]
+            ([
+                ("kind", kind.rawValue), ("before", String(self.preview.beforeMicroseconds)),
+                ("seen", self.preview.seen),
+            ]
             + self.selection.filter).map {
                 "<input type='hidden' name='\($0.0)' value='\($0.1)'/>\n" as Markup
             }

@@ -15,7 +15,7 @@ struct WorkersPage {
             <tr><th scope='row'><a href='/workers?worker=\(String(row.id))'>\(String(row.id))</a></th>\
             <td>\(row.host), process \(String(row.process))</td><td>\(row.version)</td><td>\(row.region)</td><td>\(row.state)</td>\
             <td class='number'>\(String(row.busy)) of \(String(row.slots))</td><td class='number'>\(String(row.leases))</td>\
-            <td>\(ConsolePage.words(row.silent))</td></tr>
+            <td>\(ConsolePage.words(row.silentSeconds))</td></tr>
 
             """
         }

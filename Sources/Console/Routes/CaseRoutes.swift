@@ -12,7 +12,7 @@ extension ConsoleRoute {
                 minutes: Int(min(try call.number("minutes") ?? 0, 1_000_000)))
             var place: CaseList.Place?
             if let since = try call.number("since"), let after = UUID(uuidString: call.parameter("after") ?? "") {
-                place = CaseList.Place(since: since, id: after.uuidString.lowercased())
+                place = CaseList.Place(sinceMicroseconds: since, id: after.uuidString.lowercased())
             }
             let known = try await call.stamp(of: .cases, session)
             let list = try await call.store.cases(session, filter, after: place)

@@ -39,7 +39,7 @@ extension ConsoleRoute {
             let (partner, code) = (call.parameter("partner"), call.parameter("code"))
             var place: CaseList.Place?
             if let died = try call.number("died"), let after = UUID(uuidString: call.parameter("after") ?? "") {
-                place = CaseList.Place(since: died, id: after.uuidString.lowercased())
+                place = CaseList.Place(sinceMicroseconds: died, id: after.uuidString.lowercased())
             }
             let (rows, next) = try await call.store.dead(session, partner: partner, code: code, after: place)
             return DeadPage(session: session, partner: partner, code: code, rows: rows, next: next).response

@@ -21,8 +21,9 @@ extension ConsoleRoute {
             let session = try call.signedIn()
             let times = (from: call.parameter("from"), to: call.parameter("to"))
             let search = RecordSearch(
-                chain: call.parameter("chain") ?? "operator", from: try call.time("from"), to: try call.time("to"),
-                actor: call.parameter("actor"), action: call.parameter("action"), object: call.parameter("object"))
+                chain: call.parameter("chain") ?? "operator", fromSeconds: try call.time("from"),
+                toSeconds: try call.time("to"), actor: call.parameter("actor"), action: call.parameter("action"),
+                object: call.parameter("object"))
             // Opening the page is no search.
             let isAsked = call.parameter("chain") != nil
             return RecordPage(

@@ -16,7 +16,8 @@ extension ConsoleRoute {
                 let action = form["action"], let reason = form["reason"]
             else { throw InspectError(.parameterInvalid, "an action and a reason are needed", field: "reason") }
             try await call.store.beginTask(
-                try call.signedIn(), action, try Selection { form[$0] }, before: before, seen: seen,
+                try call.signedIn(), action, try Selection { form[$0] }, beforeMicroseconds: before,
+                seen: seen,
                 reason: reason)
             return ConsoleCall.redirect("/tasks")
         },

@@ -12,7 +12,7 @@ struct IDToken {
     /// Who it is, at this issuer for ever; every other claim may change (section 5.7).
     let subject: String
     /// The key's name that the header has, to fetch keys again where it is new.
-    private static let leeway = 60.0
+    private static let leewaySeconds = 60.0
 
     struct Parts {
         var header: [String: Any]
@@ -57,9 +57,9 @@ struct IDToken {
             claims["azp"] == nil || claims["azp"] as? String == client
         else { throw Refusal(reason: "the ID token is for another client") }
         let time = now.timeIntervalSince1970
-        guard let expires = claims["exp"] as? Double, expires > time - Self.leeway,
+        guard let expires = claims["exp"] as? Double, expires > time - Self.leewaySeconds,
             let issued = claims["iat"] as? Double,
-            issued < time + Self.leeway
+            issued < time + Self.leewaySeconds
         else { throw Refusal(reason: "the ID token is not valid now") }
         guard let given = claims["nonce"] as? String, ConsoleSecret.areEqual(given, nonce) else {
             throw Refusal(reason: "the ID token answers another sign-in")

@@ -29,6 +29,6 @@ package struct StoredFacts: Sendable {
         self.images = zip(kinds, ordinals).compactMap { kind, ordinal in
             ordinal == 0 && (kind.row.isImage || kind.row.faceStage != nil) ? kind : nil
         }
-        self.decidedAt = Date(timeIntervalSince1970: try row.double("decided_at"))
+        self.decidedAt = try row.date("decided_at")
     }
 }

@@ -24,11 +24,11 @@ package struct DeletionReport: Sendable {
     }
 
     private struct Place: Hashable, Comparable {
-        /// Days since 1970.
-        var day: Int64
+        /// Since 1970.
+        var days: Int64
         var cause: Cause
 
-        static func < (left: Place, right: Place) -> Bool { (left.day, left.cause) < (right.day, right.cause) }
+        static func < (left: Place, right: Place) -> Bool { (left.days, left.cause) < (right.days, right.cause) }
     }
 
     /// The chain that it is made of.
@@ -82,8 +82,8 @@ package struct DeletionReport: Sendable {
         }
     }
 
-    private mutating func add(_ at: Int64, _ cause: Cause, _ detail: [String: Any], _ names: [String]) {
-        let place = Place(day: at / 86_400_000_000, cause: cause)
+    private mutating func add(_ atMicroseconds: Int64, _ cause: Cause, _ detail: [String: Any], _ names: [String]) {
+        let place = Place(days: atMicroseconds / 86_400_000_000, cause: cause)
         for name in names {
             guard let count = detail[name] as? Int64, count > 0 else { continue }
             let (sum, isTooLarge) = self.counts[place, default: [:]][name, default: 0].addingReportingOverflow(count)
@@ -99,7 +99,7 @@ package struct DeletionReport: Sendable {
     package func text(first: Int64, last: RecordPlace) -> String {
         let days = self.counts.sorted { $0.key < $1.key }.map { place, counts in
             let members = counts.sorted { $0.key < $1.key }.map { "\"\($0)\": \($1)" }
-            let day = Self.time(place.day * 86_400_000_000).prefix(10)
+            let day = Self.time(place.days * 86_400_000_000).prefix(10)
             return "{\"day\": \"\(day)\", \"cause\": \"\(place.cause.rawValue)\", \(members.joined(separator: ", "))}"
         }
         return "{\"partner\": \"\(self.partner)\", \"from\": \"\(Self.time(self.fromMicroseconds))\", "
@@ -191,8 +191,8 @@ package struct SignedDeletionReport: Sendable {
         return (DeletionReport(partner: partner, fromMicroseconds: from, untilMicroseconds: until), first, last)
     }
 
-    private static func message(_ text: String, _ at: Int64, _ key: String) -> [UInt8] {
+    private static func message(_ text: String, _ atMicroseconds: Int64, _ key: String) -> [UInt8] {
         // The first line says what is signed, so that no other signature by the key can pass for one of this kind.
-        Array("inspectd deletions\n[\(at), \"\(key)\", \(text)]".utf8)
+        Array("inspectd deletions\n[\(atMicroseconds), \"\(key)\", \(text)]".utf8)
     }
 }

@@ -13,7 +13,7 @@ struct RecordChainVerifier {
     /// The hashes of all rows, one after the other.
     private var hashes: [UInt8] = []
     /// The times of all rows.
-    private var times: [Int64] = []
+    private var timesMicroseconds: [Int64] = []
     private var erased: Int64 = 0
     private var rows: Int64 = 0
     private(set) var fault: RecordFault?
@@ -74,7 +74,7 @@ struct RecordChainVerifier {
         self.last.seq = row.seq
         self.last.hash.withUnsafeMutableBytes { $0.baseAddress!.copyMemory(from: reader.hash, byteCount: 32) }
         self.hashes.append(contentsOf: UnsafeBufferPointer(start: reader.hash, count: 32))
-        self.times.append(row.atMicroseconds)
+        self.timesMicroseconds.append(row.atMicroseconds)
         if row.erased != nil { self.erased += 1 }
     }
 
@@ -124,9 +124,11 @@ struct RecordChainVerifier {
     private var verified: Int64 = 0
 
     /// Finds rows that were removed from the start too early: those behind a checkpoint's head are younger than it.
-    mutating func checkStart(_ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint, now: Int64) {
+    mutating func checkStart(
+        _ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint, nowMicroseconds: Int64
+    ) {
         guard name != "endpoint", self.start.seq > head.seq,
-            now - checkpoint.atMicroseconds < Self.longestRetentionMicroseconds,
+            nowMicroseconds - checkpoint.atMicroseconds < Self.longestRetentionMicroseconds,
             self.fault?.kind != .start
         else { return }
         self.fail(
@@ -148,11 +150,11 @@ struct RecordChainVerifier {
         after former: (seq: Int64, atMicroseconds: Int64)?
     ) -> (first: Int64, count: Int)? {
         let first = max(former?.seq ?? 0, self.start.seq) + 1
-        let last = min(head.seq, self.start.seq + Int64(self.times.count))
+        let last = min(head.seq, self.start.seq + Int64(self.timesMicroseconds.count))
         guard first <= last else { return nil }
         var early: (first: Int64, count: Int)?
         for seq in first...last {
-            let at = self.times[Int(seq - self.start.seq - 1)]
+            let at = self.timesMicroseconds[Int(seq - self.start.seq - 1)]
             if at > checkpoint.atMicroseconds, at - checkpoint.atMicroseconds > Self.clockErrorMicroseconds {
                 if let fault = self.fault, let place = fault.seq, place <= seq { return early }
                 self.fail(

@@ -117,8 +117,8 @@ package struct RecordCheckpoint: Sendable {
                 self.signature, of: Self.message(self.number, self.atMicroseconds, self.keyID, self.headsText))
     }
 
-    private static func message(_ number: Int64, _ at: Int64, _ key: String, _ heads: String) -> [UInt8] {
+    private static func message(_ number: Int64, _ atMicroseconds: Int64, _ key: String, _ heads: String) -> [UInt8] {
         // The first line says what is signed, so that no other signature by the key can pass for one of this kind.
-        Array("inspectd checkpoint\n[\(number), \(at), \"\(key)\", \(heads)]".utf8)
+        Array("inspectd checkpoint\n[\(number), \(atMicroseconds), \"\(key)\", \(heads)]".utf8)
     }
 }

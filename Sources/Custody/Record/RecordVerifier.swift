@@ -210,7 +210,7 @@ package struct RecordVerifier {
                 chain.compare(ends.head, name, "checkpoint \(checkpoint.number)")
                 // Where retention began is not known of an export that begins later.
                 if !self.isPartial, let end = all.last?.atMicroseconds {
-                    chain.checkStart(ends.head, name, checkpoint, now: end)
+                    chain.checkStart(ends.head, name, checkpoint, nowMicroseconds: end)
                 }
             }
             for end in self.ends where end.chain == name { chain.compareEnd(end.place, name) }

@@ -66,7 +66,7 @@ struct CaptureLink: Sendable {
     var showsResult: Bool
     var locale: String?
     var embedOrigin: String?
-    var expiresIn: Int
+    var expiresInSeconds: Int
     /// How long it works from when the person begins.
     var sessionSeconds: Int
     /// Of the person, JSON; `nil`: none yet.

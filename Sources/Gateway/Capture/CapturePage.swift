@@ -81,7 +81,7 @@ struct CaptureAnswer: Encodable {
         self.challenge = link.challenge
         self.fallback = link.fallback
         self.locale = link.locale
-        self.expiresIn = link.expiresIn
+        self.expiresIn = link.expiresInSeconds
         self.sessionSeconds = link.sessionSeconds
         self.policyUrl = link.policyURL
         self.policyVersion = link.policyVersion

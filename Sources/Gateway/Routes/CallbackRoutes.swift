@@ -101,8 +101,8 @@ extension GatewayRoute {
 struct CallbackSearch: Sendable {
     var job: String?
     var state: String?
-    /// The last callback of the page before: its time in microseconds since 1970, and its webhook-id.
-    var after: (moment: Int64, webhookID: String)?
+    /// The last callback of the page before: its time since 1970, and its webhook-id.
+    var after: (momentMicroseconds: Int64, webhookID: String)?
     var limit: Int
 
     init(_ call: GatewayCall) throws(InspectError) {

@@ -41,7 +41,7 @@ extension DataCheckRules {
     }
 
     /// Years from the birth of a holder to today, at most.
-    private static let longestLife = 130
+    private static let longestLifeYears = 130
 
     /// Birth before issue before expiry, and neither birth nor issue in the future.
     static func plausibility(
@@ -57,7 +57,7 @@ extension DataCheckRules {
         for dates in sources {
             if let birth = dates.birth {
                 if birth > today { wrong.insert("dateOfBirth") }
-                if today.year - birth.year > Self.longestLife { wrong.insert("dateOfBirth") }
+                if today.year - birth.year > Self.longestLifeYears { wrong.insert("dateOfBirth") }
                 if let expiry = dates.expiry, expiry <= birth { wrong.formUnion(["dateOfBirth", "expiryDate"]) }
                 if let issue = dates.issue, issue < birth { wrong.formUnion(["dateOfBirth", "issuingDate"]) }
             }

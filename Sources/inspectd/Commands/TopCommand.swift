@@ -150,8 +150,8 @@ private struct TopView {
     }
 
     private static func rate(_ first: QueueSnapshot, _ second: QueueSnapshot) -> Double? {
-        second.secondsSince1970 > first.secondsSince1970
-            ? Double(second.accepted - first.accepted) / (second.secondsSince1970 - first.secondsSince1970) : nil
+        second.atSeconds > first.atSeconds
+            ? Double(second.accepted - first.accepted) / (second.atSeconds - first.atSeconds) : nil
     }
 
     private static func signals(_ sink: AsyncStream<Event>.Continuation) -> [any DispatchSourceSignal] {

@@ -10,7 +10,7 @@ enum KeyExamination {
     typealias Finding = Command.Finding
 
     /// For as long as this, keys of erased data may wait to be destroyed.
-    private static let destructionPatience = 600.0
+    private static let destructionPatienceSeconds = 600.0
     /// Bytes of locked memory that the keys of a busy worker take.
     private static let lockedBytes = 256 * 1024
 
@@ -151,10 +151,10 @@ enum KeyExamination {
         do {
             let depth = try await observer.depth()
             await observer.close()
-            let isLate = depth.keysGoneOldest > Self.destructionPatience
+            let isLate = depth.keysGoneOldestSeconds > Self.destructionPatienceSeconds
             return Finding(
                 check: "keysToDestroy", outcome: isLate ? .fail : .pass,
-                detail: "\(Int(depth.keysGone)), the oldest for \(Int(depth.keysGoneOldest)) s",
+                detail: "\(Int(depth.keysGone)), the oldest for \(Int(depth.keysGoneOldestSeconds)) s",
                 fix: isLate ? "deploy/RUNBOOKS.md, \"Keys that must be destroyed\"" : nil)
         } catch {
             await observer.close()

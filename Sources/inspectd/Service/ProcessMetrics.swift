@@ -102,21 +102,21 @@ struct QueueMetrics: Sendable {
     func take(_ depth: QueueDepth) {
         for (name, lane) in depth.lanes {
             self.waiting.set(lane.waiting, name)
-            self.oldest.set(lane.oldest, name)
+            self.oldest.set(lane.oldestSeconds, name)
             self.running.set(lane.running, name)
             self.delayed.set(lane.delayed, name)
             self.paused.set(lane.isPaused ? 1 : 0, name)
         }
         self.workers.set(depth.workers)
         self.callbacksPending.set(depth.callbacksPending)
-        self.callbacksOldest.set(depth.callbacksOldest)
-        self.eventsOldest.set(depth.eventsUnnumberedOldest)
+        self.callbacksOldest.set(depth.callbacksOldestSeconds)
+        self.eventsOldest.set(depth.eventsUnnumberedOldestSeconds)
         self.keysGone.set(depth.keysGone)
-        self.keysGoneOldest.set(depth.keysGoneOldest)
+        self.keysGoneOldest.set(depth.keysGoneOldestSeconds)
         self.objectsGone.set(depth.objectsGone)
-        self.objectsGoneOldest.set(depth.objectsGoneOldest)
+        self.objectsGoneOldest.set(depth.objectsGoneOldestSeconds)
         for (name, duty) in depth.duties {
-            self.dutyAge.set(duty.age, name)
+            self.dutyAge.set(duty.ageSeconds, name)
             self.dutyFails.set(duty.fails ? 1 : 0, name)
         }
         self.readAt.set(Date().timeIntervalSince1970)

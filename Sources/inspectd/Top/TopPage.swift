@@ -41,7 +41,7 @@ struct TopPage {
         let finished = snapshot.finished
         let callbacks = snapshot.callbacks
         // Without the date, to save columns.
-        let stamp = Date(timeIntervalSince1970: snapshot.secondsSince1970).formatted(Date.ISO8601FormatStyle())
+        let stamp = Date(timeIntervalSince1970: snapshot.atSeconds).formatted(Date.ISO8601FormatStyle())
         let time = self.rows == nil ? stamp : String(stamp.drop { $0 != "T" }.dropFirst().dropLast() + " UTC")
         let states = ["live", "draining", "silent", "dead"].compactMap { state -> String? in
             let count = snapshot.workers.count { $0.state == state }

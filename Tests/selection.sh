@@ -160,8 +160,8 @@ for one in $actions; do
         else
             began=began_at
             task=$(sql -v partner="$partner" -v kind="$(kind "$one")" -v action="$one" <<'SQL'
-SELECT before, seen FROM insp.console_preview(sha256('ann'), :'kind', jsonb_build_object('partner', :'partner')) \gset
-SELECT insp.console_begin_task(sha256('ann'), :'kind', :'action', jsonb_build_object('partner', :'partner'), :before,
+SELECT before_microseconds, seen FROM insp.console_preview(sha256('ann'), :'kind', jsonb_build_object('partner', :'partner')) \gset
+SELECT insp.console_begin_task(sha256('ann'), :'kind', :'action', jsonb_build_object('partner', :'partner'), :before_microseconds,
     'the server is back', :'seen');
 SQL
             )

@@ -71,11 +71,11 @@ package struct AnalysisBenchmark: Sendable {
                 stages.withLock { $0[job.stage.stageName, default: []].append(duration.milliseconds) }
             }
         }
-        var cpu = 0.0
+        var cpuMs = 0.0
         var decisions: [String: Int] = [:]
         for id in ids {
             let result = try JSONDecoder().decode(ResultDocument.self, from: try await client.result(of: id))
-            cpu += result.engine.timingsMs["cpu"] ?? 0
+            cpuMs += result.engine.timingsMs["cpu"] ?? 0
             decisions[result.decision.type.rawValue, default: 0] += 1
         }
         await client.close()
@@ -88,7 +88,7 @@ package struct AnalysisBenchmark: Sendable {
         }
         return Report(
             jobs: self.jobs, slots: self.slots, seconds: seconds, jobsPerMinute: Double(self.jobs) * 60 / seconds,
-            cpuMsPerJob: cpu / Double(self.jobs), stages: measured,
+            cpuMsPerJob: cpuMs / Double(self.jobs), stages: measured,
             otherShare: 1 - measured.values.reduce(0) { $0 + $1.share }, decisions: decisions)
     }
 

@@ -65,14 +65,16 @@ import Testing
         try #require(csys_socket_pair(0, &near, &far) == 0)
         defer { close(near) }
         let payload = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
-        try Frame(kind: .perform, sequence: 77, payload: payload).send(to: far, deadline: 0)
-        let frame = try Frame.receive(from: near, limit: 5000, deadline: 0)
+        try Frame(kind: .perform, sequence: 77, payload: payload).send(to: far, deadlineNanoseconds: 0)
+        let frame = try Frame.receive(from: near, limit: 5000, deadlineNanoseconds: 0)
         #expect(frame.kind == .perform && frame.sequence == 77 && frame.payload == payload)
 
-        try Frame(kind: .reply, sequence: 1, payload: payload).send(to: far, deadline: 0)
-        #expect(throws: Frame.Failure.self) { try Frame.receive(from: near, limit: 4999, deadline: 0) }
+        try Frame(kind: .reply, sequence: 1, payload: payload).send(to: far, deadlineNanoseconds: 0)
+        #expect(throws: Frame.Failure.self) { try Frame.receive(from: near, limit: 4999, deadlineNanoseconds: 0) }
         close(far)
-        #expect(throws: Frame.Failure.self) { while true { _ = try Frame.receive(from: near, limit: 9, deadline: 0) } }
+        #expect(throws: Frame.Failure.self) {
+            while true { _ = try Frame.receive(from: near, limit: 9, deadlineNanoseconds: 0) }
+        }
     }
 
     @Test func `Shared memory cannot be written by its reader, nor resized`() throws {

@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func `A capture of two people, with a cut, or of one image is rejected for every challenge`() {
-        let challenge = LivenessChallenge(steps: [.nod], frameTimes: (0..<40).map { Double($0) * 66 - 660 })
+        let challenge = LivenessChallenge(steps: [.nod], frameTimesMs: (0..<40).map { Double($0) * 66 - 660 })
         let good = Self.still(40)
         func reason(_ change: (inout CaptureFacts) -> Void) -> LivenessVerdict.Reason? {
             var capture = good
@@ -156,15 +156,15 @@ import Testing
 
     @Test func `Impossible times make a challenge invalid`() {
         func fault(_ change: (inout LivenessChallenge) -> Void) -> String? {
-            var challenge = LivenessChallenge(colours: [.red, .green, .blue], ageMs: 5000, frameTimes: [-1, 0, 1])
+            var challenge = LivenessChallenge(colours: [.red, .green, .blue], ageMs: 5000, frameTimesMs: [-1, 0, 1])
             change(&challenge)
             return challenge.fault(frames: 3)
         }
         #expect(fault { _ in } == nil)
-        #expect(fault { $0.frameTimes = [0, 0, 1] } != nil)
-        #expect(fault { $0.frameTimes = [0, 1] } != nil)
-        #expect(fault { $0.frameTimes = [0, 1, .infinity] } != nil)
-        #expect(fault { $0.frameTimes = [0, 1, 6500] } != nil)
+        #expect(fault { $0.frameTimesMs = [0, 0, 1] } != nil)
+        #expect(fault { $0.frameTimesMs = [0, 1] } != nil)
+        #expect(fault { $0.frameTimesMs = [0, 1, .infinity] } != nil)
+        #expect(fault { $0.frameTimesMs = [0, 1, 6500] } != nil)
         #expect(fault { $0.colourMs = 200 } != nil)
         #expect(fault { $0.colours = [.red, .red] } != nil)
         #expect(fault { $0.colours = [] } != nil)
@@ -175,7 +175,7 @@ import Testing
         func blinks(_ closed: Range<Int>) -> Int {
             var openings = [Double?](repeating: 0.3, count: 150)
             for index in closed { openings[index] = 0.1 }
-            return BlinkDetector.blinks(times: times, openings: openings).count
+            return BlinkDetector.blinks(timesMs: times, openings: openings).count
         }
         #expect(blinks(70..<71) == 1)
         #expect(blinks(70..<75) == 1)
@@ -183,7 +183,7 @@ import Testing
         #expect(blinks(145..<150) == 0)
         #expect(blinks(0..<0) == 0)
         let unseen = [Double?](repeating: nil, count: 150)
-        #expect(BlinkDetector.blinks(times: times, openings: unseen).isEmpty)
+        #expect(BlinkDetector.blinks(timesMs: times, openings: unseen).isEmpty)
     }
 
     @Test func `Result codes are those of the face SDK`() {

@@ -54,7 +54,7 @@ import Testing
     @Test func `Pickup is measured from the commit and from the call`() async throws {
         var benchmark = QueueBenchmark.Pickup(databaseURL: try await ScratchDatabase.migrated().url)
         benchmark.jobs = 20
-        benchmark.pause = 0.05...0.08
+        benchmark.pauseSeconds = 0.05...0.08
         let start = ContinuousClock.now
         let report = try await benchmark.run()
         let took = (ContinuousClock.now - start) / .milliseconds(1)

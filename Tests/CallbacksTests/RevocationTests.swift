@@ -201,7 +201,7 @@ struct RevocationTests {
         #expect(try await self.unauthorize(endpoint))
         for region in ["US", nil] {
             let row = try await self.outbox.connection.query(
-                "SELECT id, due_in FROM insp.revocation_claim($1)", [.optional(region)])[0]
+                "SELECT id, due_in_seconds FROM insp.revocation_claim($1)", [.optional(region)])[0]
             #expect(try row.optionalInt(0) == nil && row.optionalDouble(1) == nil, "\(region ?? "none")")
         }
         try await self.outbox.whileDispatching({ $0.region = "US" }) { dispatcher, _ in

@@ -271,11 +271,11 @@ import Testing
         // The bank is busy all the time; of three minutes, the second has the busiest partners alone.
         try await site.admin.execute(
             """
-            INSERT INTO insp.queue_sample (at, regions, lanes, waiting, oldest, running, delayed, finished, failed, callbacks,
-                callbacks_oldest, workers, partners_cut)
+            INSERT INTO insp.queue_sample (at, regions, lanes, waiting, oldest_seconds, running, delayed, finished, failed, callbacks,
+                callbacks_oldest_seconds, workers, partners_cut)
             SELECT date_trunc('minute', now()) - n * interval '1 minute', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', 0, 0, 1, n = 2
             FROM generate_series(1, 3) n;
-            INSERT INTO insp.partner_sample (partner_id, at, waiting, oldest, running, finished, failed, delivered, undelivered)
+            INSERT INTO insp.partner_sample (partner_id, at, waiting, oldest_seconds, running, finished, failed, delivered, undelivered)
             SELECT p.id, date_trunc('minute', now()) - n * interval '1 minute', 7, 0, 0, 0, 0, 0, 0
             FROM insp.partner p, generate_series(1, 3) n WHERE p.name = 'bank'
             """)
@@ -301,7 +301,8 @@ import Testing
     @Test func `A line is not drawn across a time in which nothing was measured`() throws {
         func path(_ times: [Double], _ values: [Double?]) throws -> Substring {
             let plot = Plot(
-                title: "x", unit: "jobs", times: times, step: 60, lines: [.init(name: "x", values: values)])
+                title: "x", unit: "jobs", times: times.map { Date(timeIntervalSince1970: $0) }, stepSeconds: 60,
+                lines: [.init(name: "x", values: values)])
             return try #require(plot.markup.html.firstMatch(of: /class='line l0' d='(M[0-9.]+ [0-9.]+h[^']*)'/)?.1)
         }
         #expect(try path([0, 60, 120], [1, 2, 3]).matches(of: /M/).count == 1)

@@ -211,7 +211,8 @@ import Testing
         var after = "NULL, NULL"
         while seen.count <= 6000 {
             let rows = try await site.admin.query(
-                "SELECT id::text, partner, since FROM insp.console_cases(\(who), NULL, NULL, 0, \(after), 200)")
+                "SELECT id::text, partner, since_microseconds FROM insp.console_cases(\(who), NULL, NULL, 0, \(after), 200)"
+            )
             seen += try rows.filter { try $0.optionalString(1) != nil }.map { try $0.string(0) }
             guard let last = rows.last, try last.optionalString(1) == nil else { break }
             after = "\(try last.int(2)), '\(try last.string(0))'"

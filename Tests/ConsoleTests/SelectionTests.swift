@@ -135,7 +135,8 @@ import Testing
         #expect(endpoint.text.contains("Act on 1 endpoint<"))
         for (most, words) in [(0.0, "0 jobs"), (1, "1 job"), (2, "2 jobs")] {
             let plot = Plot(
-                title: "Jobs", unit: "jobs", times: [0, 60], step: 60, lines: [.init(name: "x", values: [most, 0])])
+                title: "Jobs", unit: "jobs", times: [0, 60].map { Date(timeIntervalSince1970: $0) }, stepSeconds: 60,
+                lines: [.init(name: "x", values: [most, 0])])
             #expect(plot.markup.html.contains("at most \(words)'"), "\(words)")
         }
         try await site.close()

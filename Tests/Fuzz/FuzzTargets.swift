@@ -143,7 +143,7 @@ enum Fuzz {
         let sent = Array(bytes.prefix(32_768))
         precondition(sent.isEmpty || sent.withUnsafeBytes { write(sender, $0.baseAddress, $0.count) } == sent.count)
         csys_close_for_writing(sender)
-        while let frame = try? Frame.receive(from: receiver, limit: 8_192, deadline: 0) {
+        while let frame = try? Frame.receive(from: receiver, limit: 8_192, deadlineNanoseconds: 0) {
             precondition(frame.payload.count <= 8_192)
         }
     }

@@ -31,7 +31,7 @@ import Testing
         let still = (0..<30).map { rest[$0 % rest.count] }
         let all = still + frames + still
         let times = all.indices.map { -600 + Double($0) * 1000 / 15 }
-        let challenge = LivenessChallenge(steps: steps, frameTimes: times)
+        let challenge = LivenessChallenge(steps: steps, frameTimesMs: times)
         let facts = all.map { CaptureFacts.Frame(face: $0.face, scene: 0.97) }
         return MotionRules.decide(
             challenge, CaptureFacts(width: 640, height: 480, frames: facts, keyFrames: []))

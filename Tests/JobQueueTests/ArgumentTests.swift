@@ -88,14 +88,16 @@ import Testing
         "p_since": ["now() - interval '1 day'"], "p_until": ["now()"], "p_month": ["'2026-01'"],
         "p_method": ["'oidc'"], "p_issuer": ["'https://id.example'"], "p_subject": ["'2'"], "p_person": ["1"],
         "person": ["'ann'"], "reason": ["'X'"], "p_grants": ["'{reviewer:*}'"],
-        "p_decision": ["'PASSED'"], "p_edge": ["1"], "p_seen": ["'1:'"], "p_reason": ["'X'"], "p_task": ["1"],
+        "p_decision": ["'PASSED'"], "p_edge": ["1"], "p_edge_microseconds": ["1"], "p_seen": ["'1:'"],
+        "p_reason": ["'X'"], "p_task": ["1"],
         "p_place": ["repeat('A', 107)", "'0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
         "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],
         "p_filter": ["'{}'", #"'{"partner":"acme"}'"#], "p_pauses": ["true"], "p_proposal": ["1"],
         "p_was": ["'{}'"],
-        "p_number": ["1"], "p_at": ["1"], "p_key_id": ["repeat('0', 16)"], "p_heads": ["insp.record_heads()::text"],
+        "p_number": ["1"], "p_at_microseconds": ["1"], "p_key_id": ["repeat('0', 16)"],
+        "p_heads": ["insp.record_heads()::text"],
         "p_signature": ["decode(repeat('00', 64), 'hex')"], "purpose": ["'export'"], "p_purpose": ["'export'"],
         "key_store": ["'00000000-0000-0000-0000-000000000001'"], "database": ["insp.database_id()"],
         "wrapping_key": ["'first'"],
@@ -332,7 +334,7 @@ import Testing
                 "SELECT insp.token_store(1, (SELECT t.permit FROM insp.token_take(1, $1) t), 'token', \(lifetime), 60)",
                 [.optional(refused)])
             refused = try stored[0].int(0)
-            let taken = try await fixture.admin.query("SELECT token, expires_in FROM insp.token_take(1)")[0]
+            let taken = try await fixture.admin.query("SELECT token, expires_in_seconds FROM insp.token_take(1)")[0]
             #expect(try taken.string(0) == "token")
             #expect(try 2_591_000...2_592_000 ~= taken.double(1))
         }

@@ -138,7 +138,7 @@ import Testing
         let handler = ClosureHandler { job, _ in
             if job.attempt < 3 { throw InspectError(.analyzerTimeout) }
             let request = try JSONDecoder().decode(InspectionRequest.self, from: job.payload)
-            guard let challenge = request.challenge, challenge.frameTimes == [-66, 0.5], challenge.colours.count == 7,
+            guard let challenge = request.challenge, challenge.frameTimesMs == [-66, 0.5], challenge.colours.count == 7,
                 challenge.ageMs != nil
             else { throw InspectError(.internalError) }
             return ClosureHandler.passed

@@ -185,7 +185,8 @@ import Testing
         #expect(said["state"]?.contains("fetched") == false)
         // A living worker takes it back.
         try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
-            try await fixture.admin.execute("UPDATE insp.worker SET beat = beat - 20000000 WHERE host = 'hand'")
+            try await fixture.admin.execute(
+                "UPDATE insp.worker SET beat_microseconds = beat_microseconds - 20000000 WHERE host = 'hand'")
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
         }
         said = try await self.explain(fixture, id)

@@ -232,7 +232,7 @@ import Testing
             // Each time when its last heartbeat is five seconds old.
             try await fixture.admin.execute(
                 """
-                UPDATE insp.worker SET heartbeat_at = heartbeat_at - interval '5 s', beat = beat - 5000000;
+                UPDATE insp.worker SET heartbeat_at = heartbeat_at - interval '5 s', beat_microseconds = beat_microseconds - 5000000;
                 SELECT setval('insp.scanned', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
                 """)
             try await self.step(interval, fixture)

@@ -131,7 +131,7 @@ import Testing
         for _ in 0..<3 {
             _ = try await self.claim(fixture, limit: 1)
             try await fixture.admin.execute(
-                "UPDATE insp.worker SET beat = beat - 1000000")
+                "UPDATE insp.worker SET beat_microseconds = beat_microseconds - 1000000")
             let rescued = try await fixture.admin.query("SELECT requeued + dead_lettered FROM insp.rescue('1 s')")
             #expect(try rescued[0].int(0) == 1)
         }

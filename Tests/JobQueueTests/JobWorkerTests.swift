@@ -237,8 +237,8 @@ import Testing
         try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
         running.cancel()
         try await fixture.wait(until: { worker.vitals.isStopping })
-        let before = try await fixture.admin.query("SELECT beat FROM insp.worker")[0].int(0)
-        try await fixture.wait(for: "(SELECT beat FROM insp.worker) > \(before)")
+        let before = try await fixture.admin.query("SELECT beat_microseconds FROM insp.worker")[0].int(0)
+        try await fixture.wait(for: "(SELECT beat_microseconds FROM insp.worker) > \(before)")
         isOpen.withLock { $0 = true }
         try await running.value(within: .seconds(120))
         #expect(try await fixture.count("insp.job WHERE status = 128") == 1)

@@ -99,7 +99,7 @@ import Testing
             #expect(duties.count == 14)
             #expect(duties["expire"]?.fails == true)
             #expect(duties["promote"]?.fails == false)
-            #expect((duties["promote"]?.age ?? 100) < 10)
+            #expect((duties["promote"]?.ageSeconds ?? 100) < 10)
             await observer.close()
             try await operate.execute("COMMIT")
             try await fixture.wait(

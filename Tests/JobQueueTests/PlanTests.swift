@@ -32,7 +32,7 @@ import Testing
             END $$;
             INSERT INTO insp.worker (incarnation, host, process, version, lanes, slots)
             SELECT gen_random_uuid(), 'h', n, '0', '{1}', 1 FROM generate_series(1, 20) n;
-            UPDATE insp.worker SET beat = 1000000000000;
+            UPDATE insp.worker SET beat_microseconds = 1000000000000;
             """, timeout: .seconds(300))
     }
 

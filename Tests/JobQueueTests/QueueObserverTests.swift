@@ -28,7 +28,10 @@ import Testing
         let observer = QueueObserver(databaseURL: fixture.database.url)
         let depth = try await observer.depth()
         #expect(Set(depth.lanes.keys) == ["urgent", "normal", "bulk"])
-        #expect(depth.lanes.values.allSatisfy { $0.waiting + $0.oldest + $0.running + $0.delayed == 0 && !$0.isPaused })
+        #expect(
+            depth.lanes.values.allSatisfy {
+                $0.waiting + $0.oldestSeconds + $0.running + $0.delayed == 0 && !$0.isPaused
+            })
         let snapshot = try await observer.snapshot(rateOver: .seconds(10))
         #expect(snapshot.lanes.map(\.lane) == ["urgent", "normal", "bulk"])
         #expect(snapshot.lanes.allSatisfy { $0.oldestSeconds == nil })
@@ -57,7 +60,7 @@ import Testing
         #expect(took < .seconds(1), "\(took)")
         let waiting = try #require(full.lanes["normal"]?.waiting)
         #expect((375_000...625_000).contains(waiting), "\(waiting)")
-        #expect(try #require(full.lanes["normal"]?.oldest) > 0)
+        #expect(try #require(full.lanes["normal"]?.oldestSeconds) > 0)
         let snapshot = try await observer.snapshot(rateOver: .seconds(10))
         let partners = Dictionary(uniqueKeysWithValues: snapshot.partners.map { ($0.name, $0) })
         #expect(snapshot.partners.first?.name == "big")

@@ -104,7 +104,7 @@ package struct CallbackBenchmark: Sendable {
             try floor.add(bare, by: self.program)
         }
         await connection.close()
-        let waits = rounds.flatMap(\.claimToSend).sorted()
+        let waits = rounds.flatMap(\.claimToSendMs).sorted()
         func mean(_ value: (Round) -> Double) -> Double { rounds.map(value).reduce(0, +) / Double(rounds.count) }
         return Report(
             perSecond: 1 / mean { 1 / $0.perSecond }, cpuMicrosPerPost: mean(\.cpuMicros),
@@ -168,15 +168,15 @@ package struct CallbackBenchmark: Sendable {
     private struct Floor {
         private var requests = 0
         private var seconds = 0.0
-        private var cpu = 0.0
+        private var cpuSeconds = 0.0
 
         var perSecond: Double { Double(self.requests) / self.seconds }
-        var cpuMicros: Double { self.cpu / Double(self.requests) * 1e6 }
+        var cpuMicros: Double { self.cpuSeconds / Double(self.requests) * 1e6 }
 
         mutating func add(_ loop: BareLoop, by program: String) throws {
             let report = try loop.run(by: program)
             self.seconds += Double(loop.count) / report.perSecond
-            self.cpu += report.cpuSeconds
+            self.cpuSeconds += report.cpuSeconds
             self.requests += loop.count
         }
     }
@@ -193,7 +193,7 @@ package struct CallbackBenchmark: Sendable {
         var databaseMicros: Double
         var sinkMicros: Double
         /// Milliseconds.
-        var claimToSend: [Double]
+        var claimToSendMs: [Double]
     }
 
     /// Delivers ``callbacks`` over some endpoints with a dispatcher of its own, after a few for each that open connections.
@@ -255,7 +255,7 @@ package struct CallbackBenchmark: Sendable {
             count: total, perSecond: Double(total) / seconds, cpuMicros: used / Double(total) * 1e6,
             databaseMicros: database.flatMap { before in databaseAfter.map { ($0 - before) / Double(total) * 1e6 } }
                 ?? -1,
-            sinkMicros: serving / Double(total) * 1e6, claimToSend: delivered.waits)
+            sinkMicros: serving / Double(total) * 1e6, claimToSendMs: delivered.waitsMs)
     }
 
     /// Waits until `count`, which is read every so many milliseconds, is at least `goal`.
@@ -314,17 +314,17 @@ package struct CallbackBenchmark: Sendable {
     }
 
     private final class Delivered: Sendable {
-        private let state = Mutex((count: 0, waits: [Double]()))
+        private let state = Mutex((count: 0, waitsMs: [Double]()))
 
-        func add(_ wait: Double?) {
+        func add(_ waitMs: Double?) {
             self.state.withLock { state in
                 state.count += 1
-                if let wait { state.waits.append(wait) }
+                if let waitMs { state.waitsMs.append(waitMs) }
             }
         }
 
         func reset() { self.state.withLock { $0 = (0, []) } }
         var count: Int { self.state.withLock { $0.count } }
-        var waits: [Double] { self.state.withLock { $0.waits } }
+        var waitsMs: [Double] { self.state.withLock { $0.waitsMs } }
     }
 }

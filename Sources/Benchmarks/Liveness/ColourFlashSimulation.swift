@@ -18,16 +18,16 @@ package struct ColourFlashSimulation: Sendable {
     package func challenge(_ random: inout SplitMix64) -> LivenessChallenge {
         let rate = random.uniform(15...30)
         let total = Double(self.colours) * self.colourMs + 450
-        var times: [Double] = []
+        var timesMs: [Double] = []
         var timeMs = -700.0
         while timeMs < total {
-            times.append(timeMs)
+            timesMs.append(timeMs)
             // Cameras drop and delay frames.
             timeMs += 1000 / rate * (random.uniform(0...1) < 0.03 ? 2 : 1) + random.uniform(-4...4)
         }
         return LivenessChallenge(
             colours: random.sequence(of: LivenessChallenge.Colour.allCases, count: self.colours),
-            colourMs: self.colourMs, frameTimes: times)
+            colourMs: self.colourMs, frameTimesMs: timesMs)
     }
 
     /// The frames of a subject before a challenge.
@@ -44,7 +44,7 @@ package struct ColourFlashSimulation: Sendable {
         let room = Room(subject, &random)
         var camera = Camera(&random)
         var previousMs: Double?
-        let frames = challenge.frameTimes.map { timeMs -> CaptureFacts.Frame in
+        let frames = challenge.frameTimesMs.map { timeMs -> CaptureFacts.Frame in
             let elapsedMs = timeMs - (previousMs ?? timeMs)
             previousMs = timeMs
             let answer = Self.screen(shown, challenge.colourMs, at: timeMs - room.lagMs)

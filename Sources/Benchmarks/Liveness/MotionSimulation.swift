@@ -52,15 +52,15 @@ package struct MotionSimulation: Sendable {
         }
         var face = SimulatedFace(subject, &random)
         let rate = random.uniform(13...30)
-        var times: [Double] = []
+        var timesMs: [Double] = []
         var frames: [CaptureFacts.Frame] = []
-        var now = -700.0
-        while now < end {
-            times.append(now)
-            frames.append(CaptureFacts.Frame(face: face.next(at: now, acts, &random), scene: 0.97))
-            now += 1000 / rate + random.uniform(-4...4)
+        var nowMs = -700.0
+        while nowMs < end {
+            timesMs.append(nowMs)
+            frames.append(CaptureFacts.Frame(face: face.next(at: nowMs, acts, &random), scene: 0.97))
+            nowMs += 1000 / rate + random.uniform(-4...4)
         }
-        challenge.frameTimes = times
+        challenge.frameTimesMs = timesMs
         return CaptureFacts(
             width: 640, height: 480, frames: frames,
             keyFrames: (0..<4).map { .init(index: $0, distance: 0.25, distanceToFace: nil) })

@@ -42,7 +42,7 @@ final class BenchmarkWorkers: Sendable {
     private let handler: BenchmarkHandler
     private let state = Mutex(State())
     /// Time without a finished job after which the benchmark fails.
-    private static let patience = 120.0
+    private static let patienceSeconds = 120.0
 
     init(_ url: String, count: Int = 1, slots: Int, _ handler: BenchmarkHandler = BenchmarkHandler()) {
         self.configuration = JobWorkerConfiguration(
@@ -122,8 +122,8 @@ final class BenchmarkWorkers: Sendable {
             if now != last {
                 last = now
                 since = .now
-            } else if (.now - since).seconds > Self.patience {
-                throw InspectError(.internalError, "no job was finished for \(Int(Self.patience)) s")
+            } else if (.now - since).seconds > Self.patienceSeconds {
+                throw InspectError(.internalError, "no job was finished for \(Int(Self.patienceSeconds)) s")
             }
         }
     }

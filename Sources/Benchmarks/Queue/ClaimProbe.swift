@@ -80,20 +80,20 @@ actor ClaimProbe {
 
     /// Claims and finishes jobs one after the other and returns how long each claim took; fewer if the queue runs dry.
     func claim(_ count: Int, pause: Duration? = nil) async throws -> [Double] {
-        var times: [Double] = []
+        var timesSeconds: [Double] = []
         var misses = 0
-        while times.count < count, misses < 3, !Task.isCancelled {
+        while timesSeconds.count < count, misses < 3, !Task.isCancelled {
             let (job, seconds) = try await self.claim()
             guard let job else {
                 misses += 1
                 continue
             }
             misses = 0
-            times.append(seconds)
+            timesSeconds.append(seconds)
             try await self.finish(job)
             if let pause { try? await Task.sleep(for: pause) }
         }
-        return times
+        return timesSeconds
     }
 
     func stop() async {

@@ -145,12 +145,12 @@ extension QueueBenchmark.Fairness {
         }
         // The first round connects and prepares.
         _ = try await round()
-        var waits: [Double] = []
+        var waitsSeconds: [Double] = []
         for _ in 0..<self.rounds {
             try await Task.sleep(for: .milliseconds(Int.random(in: 50...150)))
-            waits += try await round()
+            waitsSeconds += try await round()
         }
-        return waits
+        return waitsSeconds
     }
 
     /// The bulk lane's share while the urgent lane always has jobs.

@@ -11,8 +11,8 @@ extension QueueBenchmark {
         package var databaseURL: String
         /// Jobs that are measured.
         package var jobs = 300
-        /// Bounds of the random pause before each of them, in seconds.
-        package var pause = 0.05...0.25
+        /// Bounds of the random pause before each of them.
+        package var pauseSeconds = 0.05...0.25
 
         package init(databaseURL: String) { self.databaseURL = databaseURL }
     }
@@ -73,12 +73,14 @@ extension QueueBenchmark.Pickup {
             database.url, options: ConnectionOptions(name: "inspectd benchmark producer"))
         let request = PostgresValue.text(BenchmarkDatabase.request(partner: "bench"))
         let warmUp = 20
-        let times = try await workers.work { () -> [(fromCall: Double, fromCommit: Double)] in
-            var times: [(fromCall: Double, fromCommit: Double)] = []
-            progress("\(self.jobs) jobs at intervals of \(self.pause.lowerBound) to \(self.pause.upperBound) s")
+        let times = try await workers.work { () -> [(fromCallSeconds: Double, fromCommitSeconds: Double)] in
+            var times: [(fromCallSeconds: Double, fromCommitSeconds: Double)] = []
+            progress(
+                "\(self.jobs) jobs at intervals of \(self.pauseSeconds.lowerBound) to \(self.pauseSeconds.upperBound) s"
+            )
             // The first rounds connect, subscribe and prepare.
             for round in 1...(self.jobs + warmUp) {
-                try await Task.sleep(for: .seconds(Double.random(in: self.pause)))
+                try await Task.sleep(for: .seconds(Double.random(in: self.pauseSeconds)))
                 let call = ContinuousClock.now
                 let id = try await producer.query("SELECT insp.enqueue($1)", [request])[0].string(0)
                 let commit = ContinuousClock.now
@@ -91,8 +93,8 @@ extension QueueBenchmark.Pickup {
         }
         await producer.close()
         let missing = self.jobs + warmUp - (try await database.finished())
-        let commits = times.map(\.fromCommit)
-        let calls = times.map(\.fromCall)
+        let commits = times.map(\.fromCommitSeconds)
+        let calls = times.map(\.fromCallSeconds)
         return Report(
             jobs: times.count, p50Ms: QueueBenchmark.milliseconds(commits, 0.5),
             p99Ms: QueueBenchmark.milliseconds(commits, 0.99), maxMs: QueueBenchmark.milliseconds(commits, 1),

@@ -49,8 +49,8 @@ struct ThroughputTimeline: Sendable {
         at moment: @Sendable (Moment) async throws -> Void = { _ in }
     ) async throws -> Outcome {
         let start = ContinuousClock.now
-        var counts: [(at: Double, count: Int)] = [(0, finished())]
-        var opened = 0.0
+        var counts: [(seconds: Double, count: Int)] = [(0, finished())]
+        var openedSeconds = 0.0
         let before = 2 * self.window
         for tick in 1...(before + self.held) {
             try await Task.sleep(until: start + .seconds(Double(tick) * self.intervalSeconds), clock: .continuous)
@@ -59,17 +59,19 @@ struct ThroughputTimeline: Sendable {
             if tick == self.window { try await moment(.before) }
             if tick == before {
                 try await open()
-                opened = (.now - start).seconds
+                openedSeconds = (.now - start).seconds
                 try await moment(.opened)
             }
             if tick == before + self.held - self.window { try await moment(.last) }
         }
         func rate(_ first: Int, _ last: Int) -> Double {
-            let time = counts[last].at - counts[first].at
-            return time > 0 ? Double(counts[last].count - counts[first].count) / time : 0
+            let seconds = counts[last].seconds - counts[first].seconds
+            return seconds > 0 ? Double(counts[last].count - counts[first].count) / seconds : 0
         }
         let samples = counts.indices.dropFirst().map { index in
-            Sample(second: ((counts[index].at - opened) * 10).rounded() / 10, rate: rate(index - 1, index).rounded())
+            Sample(
+                second: ((counts[index].seconds - openedSeconds) * 10).rounded() / 10,
+                rate: rate(index - 1, index).rounded())
         }
         return Outcome(
             samples: samples, before: rate(before - self.window, before).rounded(),

@@ -25,10 +25,10 @@ package enum BlinkDetector {
     static let longestMs = 1000.0
 
     /// - Parameters:
-    ///   - times: Milliseconds, rising.
+    ///   - timesMs: Rising.
     ///   - openings: `nil` where the eyes were not seen.
-    package static func blinks(times: [Double], openings: [Double?]) -> [Blink] {
-        let ratios = self.ratios(times: times, openings: openings)
+    package static func blinks(timesMs: [Double], openings: [Double?]) -> [Blink] {
+        let ratios = self.ratios(timesMs: timesMs, openings: openings)
         var blinks: [Blink] = []
         var index = 0
         while index < ratios.count {
@@ -37,7 +37,9 @@ package enum BlinkDetector {
                 continue
             }
             var start = index
-            while start > 0, (ratios[start - 1] ?? 1) < self.open, times[index] - times[start - 1] < 500 { start -= 1 }
+            while start > 0, (ratios[start - 1] ?? 1) < self.open, timesMs[index] - timesMs[start - 1] < 500 {
+                start -= 1
+            }
             var end = index
             var depth = ratio
             while end + 1 < ratios.count, (ratios[end + 1] ?? 0) < self.open {
@@ -46,8 +48,8 @@ package enum BlinkDetector {
             }
             // Eyes that stay closed to the end have not blinked.
             let recovers = end + 1 < ratios.count
-            if recovers, start > 0, times[end] - times[start] <= self.longestMs {
-                blinks.append(Blink(startMs: times[start], endMs: times[end], depth: depth))
+            if recovers, start > 0, timesMs[end] - timesMs[start] <= self.longestMs {
+                blinks.append(Blink(startMs: timesMs[start], endMs: timesMs[end], depth: depth))
             }
             index = end + 1
         }
@@ -55,17 +57,17 @@ package enum BlinkDetector {
     }
 
     /// Every opening over the usual one around it.
-    static func ratios(times: [Double], openings: [Double?]) -> [Double?] {
+    static func ratios(timesMs: [Double], openings: [Double?]) -> [Double?] {
         var first = 0
         var last = 0
         // The openings around, in order: from one frame to the next, one or two of them change.
         var near: [Double] = []
-        return zip(times, openings).map { time, opening in
-            while last < times.count, times[last] <= time + self.windowMs / 2 {
+        return zip(timesMs, openings).map { timeMs, opening in
+            while last < timesMs.count, timesMs[last] <= timeMs + self.windowMs / 2 {
                 if let value = openings[last] { near.insert(value, at: Statistics.place(of: value, in: near)) }
                 last += 1
             }
-            while times[first] < time - self.windowMs / 2 {
+            while timesMs[first] < timeMs - self.windowMs / 2 {
                 if let value = openings[first] { near.remove(at: Statistics.place(of: value, in: near)) }
                 first += 1
             }

@@ -9,7 +9,7 @@ internal import Foundation
 enum ColourFlashRules {
     /// Compares the skin's response in each interval with the colours that were shown.
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
-        let samples = zip(challenge.frameTimes, capture.frames).compactMap { timeMs, frame in
+        let samples = zip(challenge.frameTimesMs, capture.frames).compactMap { timeMs, frame in
             frame.face.map { Sample(timeMs: timeMs, face: $0) }
         }
         let steps = challenge.colours.map { LivenessVerdict.Step(name: $0.rawValue, outcome: .inconclusive) }
@@ -19,7 +19,7 @@ enum ColourFlashRules {
             LivenessVerdict(outcome: outcome, reason: reason, steps: steps, scores: scores)
         }
         let end = challenge.stepsBeginMs
-        guard let last = challenge.frameTimes.last, last >= end - challenge.colourMs / 3 else {
+        guard let last = challenge.frameTimesMs.last, last >= end - challenge.colourMs / 3 else {
             return verdict(.inconclusive, .timeout)
         }
         let rest = samples.filter { $0.timeMs < 0 }

@@ -52,11 +52,11 @@ package struct LivenessChallenge: Codable, Sendable, Hashable {
     /// Time from the issue of the challenge to the arrival of the job, by the database's clock.
     package var ageMs: Double?
     /// When each frame was taken, rising.
-    package var frameTimes: [Double]
+    package var frameTimesMs: [Double]
 
     package init(
         id: String = "", colours: [Colour] = [], colourMs: Double = 400, steps: [Step] = [],
-        stepTimeoutMs: Double = 7000, ageMs: Double? = nil, frameTimes: [Double] = []
+        stepTimeoutMs: Double = 7000, ageMs: Double? = nil, frameTimesMs: [Double] = []
     ) {
         self.id = id
         self.colours = colours
@@ -64,7 +64,7 @@ package struct LivenessChallenge: Codable, Sendable, Hashable {
         self.steps = steps
         self.stepTimeoutMs = stepTimeoutMs
         self.ageMs = ageMs
-        self.frameTimes = frameTimes
+        self.frameTimesMs = frameTimesMs
     }
 
     /// When the first step's instruction is shown.
@@ -74,7 +74,8 @@ package struct LivenessChallenge: Codable, Sendable, Hashable {
     package static let leastColourMs = 334.0
 
     private enum CodingKeys: String, CodingKey {
-        case id, colours, colourMs, steps, stepTimeoutMs, ageMs, frameTimes
+        case id, colours, colourMs, steps, stepTimeoutMs, ageMs
+        case frameTimesMs = "frameTimes"
     }
 
     package init(from decoder: any Decoder) throws {
@@ -85,7 +86,7 @@ package struct LivenessChallenge: Codable, Sendable, Hashable {
         self.steps = try container.decodeIfPresent([Step].self, forKey: .steps) ?? []
         self.stepTimeoutMs = try container.decodeIfPresent(Double.self, forKey: .stepTimeoutMs) ?? 7000
         self.ageMs = try container.decodeIfPresent(Double.self, forKey: .ageMs)
-        self.frameTimes = try container.decodeIfPresent([Double].self, forKey: .frameTimes) ?? []
+        self.frameTimesMs = try container.decodeIfPresent([Double].self, forKey: .frameTimesMs) ?? []
     }
 }
 
@@ -95,13 +96,13 @@ extension LivenessChallenge {
         if self.colours.isEmpty && self.steps.isEmpty { return "the challenge asks for nothing" }
         if !self.colours.isEmpty && self.colourMs < Self.leastColourMs { return "the colours change too fast" }
         if zip(self.colours, self.colours.dropFirst()).contains(where: { $0 == $1 }) { return "a colour is repeated" }
-        if self.frameTimes.count != frames { return "the frames' times are not as many as the frames" }
-        if !self.frameTimes.allSatisfy(\.isFinite) { return "a frame's time is not a number" }
-        if zip(self.frameTimes, self.frameTimes.dropFirst()).contains(where: { $0 >= $1 }) {
+        if self.frameTimesMs.count != frames { return "the frames' times are not as many as the frames" }
+        if !self.frameTimesMs.allSatisfy(\.isFinite) { return "a frame's time is not a number" }
+        if zip(self.frameTimesMs, self.frameTimesMs.dropFirst()).contains(where: { $0 >= $1 }) {
             return "the frames' times do not rise"
         }
         // One second for network and clocks. Earlier frames were recorded before the challenge was known.
-        if let age = self.ageMs, let last = self.frameTimes.last, last > age + 1000 {
+        if let age = self.ageMs, let last = self.frameTimesMs.last, last > age + 1000 {
             return "the frames are said to have been taken after they had arrived"
         }
         return nil

@@ -14,7 +14,7 @@ struct MotionEvent: Sendable, Hashable {
 
 /// Finds motions of eyes, mouth and head in a track, each relative to the same face at rest.
 struct MotionTrack {
-    let times: [Double]
+    let timesMs: [Double]
     let faces: [CaptureFacts.Face?]
     private let rest: Rest
 
@@ -39,12 +39,12 @@ struct MotionTrack {
     static let nodMs = 2000.0
 
     /// `nil` where the face at rest was not seen in three frames.
-    init?(times: [Double], faces: [CaptureFacts.Face?]) {
-        guard let first = times.first else { return nil }
-        self.times = times
+    init?(timesMs: [Double], faces: [CaptureFacts.Face?]) {
+        guard let first = timesMs.first else { return nil }
+        self.timesMs = timesMs
         self.faces = faces
         let until = max(first + Self.restMs, 0)
-        let still = zip(times, faces).filter { $0.0 <= until && $0.0 - first <= 2000 }.compactMap(\.1)
+        let still = zip(timesMs, faces).filter { $0.0 <= until && $0.0 - first <= 2000 }.compactMap(\.1)
         guard still.count >= 3, let opening = Statistics.median(still.map(\.mouthOpening)),
             let width = Statistics.median(still.map(\.mouthWidth)), let yaw = Statistics.median(still.map(\.yaw)),
             let drop = Statistics.median(still.map(\.noseDrop)),
@@ -76,10 +76,11 @@ struct MotionTrack {
     }
 
     private var blinks: [MotionEvent] {
-        BlinkDetector.blinks(times: self.times, openings: self.faces.map { $0?.eyeOpening }).compactMap { blink in
+        BlinkDetector.blinks(timesMs: self.timesMs, openings: self.faces.map { $0?.eyeOpening }).compactMap { blink in
             // Lids follow the head: what dips while it moves is no blink. Closed eyes shift their points, so that the nose shows
             // moves, and that looks like a turn, which is over with the blink: the frames before and after must look ahead.
-            let seen = zip(self.times, self.faces).compactMap { timeMs, face in face.map { (timeMs: timeMs, face: $0) }
+            let seen = zip(self.timesMs, self.faces).compactMap { timeMs, face in
+                face.map { (timeMs: timeMs, face: $0) }
             }
             let during = seen.filter { $0.timeMs >= blink.startMs && $0.timeMs <= blink.endMs }.map(\.face)
             let around = [
@@ -125,7 +126,7 @@ struct MotionTrack {
             }
             (startMs, enteredMs, dwellMs, most) = (nil, nil, 0, 0)
         }
-        for (timeMs, face) in zip(self.times, self.faces) {
+        for (timeMs, face) in zip(self.timesMs, self.faces) {
             guard let face, let value = extent(face), value >= leave,
                 abs(self.turn(face)) < 2 * Limits.stepTurn
             else {
@@ -141,7 +142,7 @@ struct MotionTrack {
             }
             most = max(most, value)
         }
-        if let last = self.times.last { close(at: last) }
+        if let last = self.timesMs.last { close(at: last) }
         return events
     }
 
@@ -151,7 +152,7 @@ struct MotionTrack {
         var side: (sign: Double, timeMs: Double, extent: Double)?
         var startMs: Double?
         var calmSinceMs: Double?
-        for (timeMs, face) in zip(self.times, self.faces) {
+        for (timeMs, face) in zip(self.timesMs, self.faces) {
             guard let face else { continue }
             let turn = self.turn(face)
             guard abs(turn) >= Limits.shakeTurn else {
@@ -192,7 +193,7 @@ struct MotionTrack {
         var start: (timeMs: Double, eyes: Double, nose: Double)?
         var most = (drop: 0.0, sunk: 0.0)
         var isStraight = true
-        for ((timeMs, face), drop) in zip(zip(self.times, self.faces), self.drops) {
+        for ((timeMs, face), drop) in zip(zip(self.timesMs, self.faces), self.drops) {
             guard let face, let drop else { continue }
             if drop < Limits.nodDrop / 2 {
                 if let from = start, most.drop >= Limits.nodDrop, most.sunk >= Limits.nodSink, isStraight,

@@ -3,12 +3,12 @@ enum MotionRules {
     /// Compares the motions that were seen with those that were requested.
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
         let nothing = challenge.steps.map { LivenessVerdict.Step(name: $0.rawValue, outcome: .inconclusive) }
-        guard let track = MotionTrack(times: challenge.frameTimes, faces: capture.frames.map(\.face)) else {
+        guard let track = MotionTrack(timesMs: challenge.frameTimesMs, faces: capture.frames.map(\.face)) else {
             return LivenessVerdict(outcome: .inconclusive, reason: .tooFewFrames, steps: nothing)
         }
-        let first = challenge.frameTimes.first ?? 0
-        let last = challenge.frameTimes.last ?? 0
-        let rate = last > first ? 1000 * Double(challenge.frameTimes.count - 1) / (last - first) : 0
+        let first = challenge.frameTimesMs.first ?? 0
+        let last = challenge.frameTimesMs.last ?? 0
+        let rate = last > first ? 1000 * Double(challenge.frameTimesMs.count - 1) / (last - first) : 0
         var scores = ["framesPerSecond": rate]
         let all = track.events
         for event in all { scores["seen \(event.step.rawValue)", default: 0] += 1 }

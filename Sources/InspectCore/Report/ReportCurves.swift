@@ -10,7 +10,7 @@ struct ReportCurves {
 
     /// `nil` where the numbers of times and frames differ.
     init?(capture: CaptureFacts, challenge: LivenessChallenge, steps: [LivenessVerdict.Step]) {
-        guard capture.frames.count > 1, challenge.frameTimes.count == capture.frames.count,
+        guard capture.frames.count > 1, challenge.frameTimesMs.count == capture.frames.count,
             challenge.fault(frames: capture.frames.count) == nil
         else { return nil }
         self.capture = capture
@@ -52,8 +52,8 @@ struct ReportCurves {
         var leastSpan: Double
     }
 
-    private var first: Double { self.challenge.frameTimes.first ?? 0 }
-    private var last: Double { max(self.challenge.frameTimes.last ?? 1, self.first + 1) }
+    private var firstMs: Double { self.challenge.frameTimesMs.first ?? 0 }
+    private var lastMs: Double { max(self.challenge.frameTimesMs.last ?? 1, self.firstMs + 1) }
 
     private var curves: [Curve] {
         let faces = self.capture.frames.map(\.face)
@@ -79,8 +79,8 @@ struct ReportCurves {
         return curves
     }
 
-    private func x(_ time: Double) -> Double {
-        let share = min(max((time - self.first) / (self.last - self.first), 0), 1)
+    private func x(_ timeMs: Double) -> Double {
+        let share = min(max((timeMs - self.firstMs) / (self.lastMs - self.firstMs), 0), 1)
         return Self.margin + share * (Self.width - Self.margin)
     }
 
@@ -93,7 +93,7 @@ struct ReportCurves {
         let bottom = (low + high - span) / 2
         // A frame without a face is a gap.
         var pieces: [[String]] = [[]]
-        for (time, value) in zip(self.challenge.frameTimes, curve.values) {
+        for (time, value) in zip(self.challenge.frameTimesMs, curve.values) {
             guard let value, value.isFinite else {
                 pieces.append([])
                 continue

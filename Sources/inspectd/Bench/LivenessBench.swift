@@ -74,7 +74,7 @@ enum LivenessBench {
             let slack = 2000 / Double(fps)
             var hit: Set<Int> = []
             var invented = 0
-            for blink in BlinkDetector.blinks(times: times, openings: openings) {
+            for blink in BlinkDetector.blinks(timesMs: times, openings: openings) {
                 let near = truth.indices.filter {
                     times[truth[$0].lowerBound] <= blink.endMs + slack
                         && times[truth[$0].upperBound] >= blink.startMs - slack

@@ -56,7 +56,7 @@ extension SimulatedDatabase {
         ALTER TABLE insp.worker ADD COLUMN fake_beat bigint DEFAULT fake.real_now();
         CREATE FUNCTION fake.beat() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-            IF NEW.heartbeat_at <> OLD.heartbeat_at OR NEW.beat <> OLD.beat THEN NEW.fake_beat := fake.real_now(); END IF;
+            IF NEW.heartbeat_at <> OLD.heartbeat_at OR NEW.beat_microseconds <> OLD.beat_microseconds THEN NEW.fake_beat := fake.real_now(); END IF;
             RETURN NEW;
         END $$;
         CREATE TRIGGER beat BEFORE UPDATE OF heartbeat_at ON insp.worker FOR EACH ROW EXECUTE FUNCTION fake.beat();

@@ -91,8 +91,9 @@ import Testing
             foundBy: 6, noticed: "given out twice", function: "begin_epoch",
             rule: "PERFORM setval('insp.fence', fence);", replacement: ""),
         .init(
-            foundBy: 11, noticed: "which lives", function: "watch", rule: "greatest(0, least(passed, measured, ",
-            replacement: "greatest(0, greatest(passed, "),
+            foundBy: 11, noticed: "which lives", function: "watch",
+            rule: "greatest(0, least(passed_microseconds, measured_microseconds, ",
+            replacement: "greatest(0, greatest(passed_microseconds, "),
         .init(
             foundBy: 11, noticed: "which lives", function: "watch", rule: "IF step IS NULL THEN RETURN; END IF;",
             replacement: "RETURN;"),

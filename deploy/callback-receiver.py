@@ -147,7 +147,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         fresh = timestamp.isascii() and timestamp.isdigit() and abs(time.time() - int(timestamp)) <= TOLERANCE_SECONDS
         attempt = self.server.count(webhook_id)
         self.server.record({
-            "receivedAt": time.time(),
+            "receivedAtSeconds": time.time(),
             "webhookId": webhook_id,
             "timestamp": timestamp,
             "timestampOk": fresh,
@@ -178,7 +178,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def record_form(self, body, number):
         self.server.record({
-            "receivedAt": time.time(), "webhookId": "", "timestamp": "", "timestampOk": False, "signatures": 0,
+            "receivedAtSeconds": time.time(), "webhookId": "", "timestamp": "", "timestampOk": False, "signatures": 0,
             "verified": False, "path": self.path, "body": body, "attempt": number, "connection": self.connection_number,
             "headers": {name.lower(): value for name, value in self.headers.items() if name.lower() != "authorization"},
         })

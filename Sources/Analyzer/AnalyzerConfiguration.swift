@@ -41,8 +41,8 @@ package struct AnalyzerConfiguration: Sendable {
     var forksPerParent = 2000
     /// A parent of this age is renewed too, if it has forked any process.
     var parentLifetime = Duration.seconds(1800)
-    /// Returns a parent's age, in nanoseconds like `csys_now()`.
-    var clock: @Sendable () -> UInt64 = { csys_now() }
+    /// Returns a parent's age, in nanoseconds like `csys_now_nanoseconds()`.
+    var clock: @Sendable () -> UInt64 = { csys_now_nanoseconds() }
     /// A crash of one of its processes renews a parent too, since a wrong guess at an address is a crash; but not sooner than this
     /// after the last renewal, so that images that crash a decoder do not keep a core busy with loading models.
     var restBetweenParents = Duration.seconds(5)

@@ -125,30 +125,30 @@ long csys_receive_message(int socket, void *bytes, size_t capacity, int *descrip
     return received;
 }
 
-uint64_t csys_now(void) {
+uint64_t csys_now_nanoseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /// Waits until the socket is ready for `events`; 0, -ETIMEDOUT, or another negated errno.
-static int await_socket(int socket, short events, uint64_t deadline) {
+static int await_socket(int socket, short events, uint64_t deadline_nanoseconds) {
     for (;;) {
-        int timeout = -1;
-        if (deadline != 0) {
-            uint64_t now = csys_now();
-            if (now >= deadline) return -ETIMEDOUT;
-            uint64_t left = (deadline - now) / 1000000u + 1;
-            timeout = left > 86400000u ? 86400000 : (int)left;
+        int timeout_ms = -1;
+        if (deadline_nanoseconds != 0) {
+            uint64_t now = csys_now_nanoseconds();
+            if (now >= deadline_nanoseconds) return -ETIMEDOUT;
+            uint64_t left_ms = (deadline_nanoseconds - now) / 1000000u + 1;
+            timeout_ms = left_ms > 86400000u ? 86400000 : (int)left_ms;
         }
         struct pollfd entry = {.fd = socket, .events = events};
-        int ready = poll(&entry, 1, timeout);
+        int ready = poll(&entry, 1, timeout_ms);
         if (ready > 0) return 0;
         if (ready < 0 && errno != EINTR) return -errno;
     }
 }
 
-int csys_send_exactly(int socket, const void *bytes, size_t count, uint64_t deadline) {
+int csys_send_exactly(int socket, const void *bytes, size_t count, uint64_t deadline_nanoseconds) {
     const char *next = bytes;
     while (count > 0) {
         ssize_t sent = send(socket, next, count, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -156,7 +156,7 @@ int csys_send_exactly(int socket, const void *bytes, size_t count, uint64_t dead
             next += sent;
             count -= (size_t)sent;
         } else if (errno == EAGAIN) {
-            int failure = await_socket(socket, POLLOUT, deadline);
+            int failure = await_socket(socket, POLLOUT, deadline_nanoseconds);
             if (failure != 0) return failure;
         } else if (errno == EPIPE) {
             return -ECONNRESET;
@@ -167,11 +167,11 @@ int csys_send_exactly(int socket, const void *bytes, size_t count, uint64_t dead
     return 0;
 }
 
-int csys_receive_exactly(int socket, void *bytes, size_t count, uint64_t deadline) {
+int csys_receive_exactly(int socket, void *bytes, size_t count, uint64_t deadline_nanoseconds) {
     char *next = bytes;
     while (count > 0) {
         // Waiting first keeps the deadline also against a peer that feeds one byte at a time.
-        int failure = await_socket(socket, POLLIN, deadline);
+        int failure = await_socket(socket, POLLIN, deadline_nanoseconds);
         if (failure != 0) return failure;
         ssize_t received = recv(socket, next, count, MSG_DONTWAIT);
         if (received > 0) {

@@ -33,8 +33,8 @@ constexpr int widest_scan = 2200;
 /// Longer side of the whole image's scan where no region looks like a barcode.
 constexpr int quick_side = 1000;
 
-/// Processor time of the thread in milliseconds: a busy machine must not read less than an idle one.
-double thread_time() {
+/// Processor time of the thread: a busy machine must not read less than an idle one.
+double thread_milliseconds() {
     timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
@@ -178,10 +178,10 @@ cv::Mat prepared(const cv::Mat &piece, const Round &round) {
 
 /// Reads `regions` of `gray`, round after round with more effort, until something is read or the time is up.
 void try_regions(const cv::Mat &gray, const std::vector<Region> &regions, const cv::Matx33d &to_image, size_t first,
-                 size_t last, double deadline, cv_barcodes &found) {
+                 size_t last, double deadline_milliseconds, cv_barcodes &found) {
     for (size_t index = first; index < last; ++index) {
         for (const Region &region : regions) {
-            if (index >= quick_rounds && thread_time() > deadline) return;
+            if (index >= quick_rounds && thread_milliseconds() > deadline_milliseconds) return;
             if (!region.striped && index >= square_rounds.size()) continue;
             Round round = region.striped ? stacked_rounds[index] : square_rounds[index];
             const Corners &corners = round.own ? region.quad : region.box;
@@ -238,8 +238,8 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
         }
         if (found->entries.empty() && (striped || !only_likely)) whole(striped ? widest_scan : quick_side, striped);
         if (found->entries.empty()) {
-            const double deadline = thread_time() + extra_milliseconds;
-            try_regions(image->gray, regions, same, quick, stacked_rounds.size(), deadline, *found);
+            const double deadline_milliseconds = thread_milliseconds() + extra_milliseconds;
+            try_regions(image->gray, regions, same, quick, stacked_rounds.size(), deadline_milliseconds, *found);
         }
         *barcodes = found.release();
         return CV_OK;

@@ -96,7 +96,7 @@ import Testing
         let ahead = Atomic<UInt64>(0)
         func configure(_ configuration: inout AnalyzerConfiguration) {
             configuration.restBetweenParents = .zero
-            configuration.clock = { csys_now() + ahead.load(ordering: .relaxed) }
+            configuration.clock = { csys_now_nanoseconds() + ahead.load(ordering: .relaxed) }
         }
         try await withPool(analyzers: 1, configure: configure) { pool, log in
             for _ in 0..<5 { _ = try await pool.perform("echo") }

@@ -63,7 +63,7 @@ struct HeldEndpointTests {
             // Its answer comes when the operator has begun.
             let received = try await self.receiver.received(within: 60) { !$0.isEmpty }
             #expect(received.count == 1)
-            let answer = Date(timeIntervalSince1970: try #require(received.first).receivedAt + 3)
+            let answer = Date(timeIntervalSince1970: try #require(received.first).receivedAtSeconds + 3)
             try await operatorsOwn.execute("BEGIN")
             _ = try await operatorsOwn.query("SELECT \(act)", [.int(held)])
             try await self.outbox.add(1, endpoint: held, url: self.receiver.url("/status/500"), isOwn: false)

@@ -21,10 +21,10 @@ struct Outbox {
         var lastStatus: Int64?
         var lastError: String?
         var isClaimed: Bool
-        /// Seconds from now to `due_at`; 0 once it is delivered.
-        var dueIn: Double
-        /// Seconds from the begin of the last attempt to `due_at`.
-        var pause: Double
+        /// From now to `due_at`; 0 once it is delivered.
+        var dueInSeconds: Double
+        /// From the begin of the last attempt to `due_at`.
+        var pauseSeconds: Double
     }
 
     /// Adds a partner with an endpoint that may be plain HTTP on a private address, as the receiver of these tests is.
@@ -85,7 +85,7 @@ struct Outbox {
         return Row(
             state: try row.string(0), attempts: try row.int(1), released: try row.int(2),
             lastStatus: try row.optionalInt(3), lastError: try row.optionalString(4), isClaimed: try row.bool(5),
-            dueIn: try row.double(6), pause: try row.double(7))
+            dueInSeconds: try row.double(6), pauseSeconds: try row.double(7))
     }
 
     func count(_ condition: String = "true") async throws -> Int64 {

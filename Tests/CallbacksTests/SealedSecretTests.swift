@@ -136,7 +136,7 @@ struct SealedSecretTests {
             #expect(try await isDelivered(self.outbox.add(endpoint: plain, url: url)[0]))
             #expect(try await self.outbox.wait(within: 60) { try await self.outbox.row(late).released == 1 })
             let row = try await self.outbox.row(late)
-            #expect(row.state == "pending" && row.attempts == 0 && row.dueIn > 15)
+            #expect(row.state == "pending" && row.attempts == 0 && row.dueInSeconds > 15)
             #expect(row.lastError?.contains("KEYS_UNAVAILABLE") == true, "\(row.lastError ?? "")")
             try await self.set(isAway: false)
             #expect(

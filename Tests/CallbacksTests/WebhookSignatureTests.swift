@@ -152,16 +152,16 @@ struct WebhookSignatureTests {
         var timestamp = "1614265330"
         var signature = WebhookSignatureTests.vectors[0].signature
         var body = WebhookSignatureTests.vectors[0].body
-        var now = 1_614_265_330.0
+        var nowSeconds = 1_614_265_330.0
         var refusal: WebhookVerifier.Refusal?
     }
 
     static let cases = [
         Case(testDescription: "as published"),
-        Case(testDescription: "five minutes late", now: 1_614_265_630),
-        Case(testDescription: "later", now: 1_614_265_631, refusal: .timestampTooOld),
-        Case(testDescription: "five minutes early", now: 1_614_265_030),
-        Case(testDescription: "earlier", now: 1_614_265_029, refusal: .timestampTooNew),
+        Case(testDescription: "five minutes late", nowSeconds: 1_614_265_630),
+        Case(testDescription: "later", nowSeconds: 1_614_265_631, refusal: .timestampTooOld),
+        Case(testDescription: "five minutes early", nowSeconds: 1_614_265_030),
+        Case(testDescription: "earlier", nowSeconds: 1_614_265_029, refusal: .timestampTooNew),
         Case(testDescription: "another time", timestamp: "1614265331", refusal: .signatureMismatch),
         Case(testDescription: "a time with a fraction", timestamp: "1614265330.0", refusal: .timestampInvalid),
         Case(testDescription: "a signed time", timestamp: "-1614265330", refusal: .timestampInvalid),
@@ -186,7 +186,7 @@ struct WebhookSignatureTests {
         do throws(WebhookVerifier.Refusal) {
             try verifier.verify(
                 id: test.id, timestamp: test.timestamp, signature: test.signature, body: Array(test.body.utf8),
-                now: Date(timeIntervalSince1970: test.now))
+                now: Date(timeIntervalSince1970: test.nowSeconds))
         } catch {
             refusal = error
         }

@@ -299,9 +299,9 @@ import Testing
     }
 
     @Test func `A line is not drawn across a time in which nothing was measured`() throws {
-        func path(_ times: [Double], _ values: [Double?]) throws -> Substring {
+        func path(_ seconds: [Double], _ values: [Double?]) throws -> Substring {
             let plot = Plot(
-                title: "x", unit: "jobs", times: times.map { Date(timeIntervalSince1970: $0) }, stepSeconds: 60,
+                title: "x", unit: "jobs", times: seconds.map { Date(timeIntervalSince1970: $0) }, stepSeconds: 60,
                 lines: [.init(name: "x", values: values)])
             return try #require(plot.markup.html.firstMatch(of: /class='line l0' d='(M[0-9.]+ [0-9.]+h[^']*)'/)?.1)
         }
@@ -364,8 +364,8 @@ import Testing
 
     @Test func `The stages of a job are drawn by their times`() {
         let start = Date(timeIntervalSince1970: 1_780_000_000)
-        func row(_ kind: String, _ after: Double) -> TimelineRow {
-            TimelineRow(at: start + after, kind: kind, who: nil, detail: nil)
+        func row(_ kind: String, _ seconds: Double) -> TimelineRow {
+            TimelineRow(at: start + seconds, kind: kind, who: nil, detail: nil)
         }
         let svg = Plot.stages([row("accepted", 0), row("claimed", 1), row("stage ACQUIRED", 2), row("finished", 8)])
             .html

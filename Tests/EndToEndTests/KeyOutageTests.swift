@@ -22,7 +22,7 @@ import Testing
         let server = try OwnServer()
         let service = try await SealedService(try await KeySetting(store: server.database))
         let ids = try await service.enqueue(24)
-        let worker = try service.worker(["--slots", "2", "--fetch-deadline", "5"], delay: 400)
+        let worker = try service.worker(["--slots", "2", "--fetch-deadline", "5"], delayMs: 400)
         defer { worker.send(SIGKILL) }
         try await waitUntil("some jobs are finished") { try await service.count("insp.job WHERE status = 128") >= 4 }
         try await server.stop()

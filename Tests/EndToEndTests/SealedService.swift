@@ -44,10 +44,10 @@ struct SealedService {
         return ids
     }
 
-    func worker(_ words: [String] = [], keys: String? = nil, delay: Int = 0) throws -> Program {
+    func worker(_ words: [String] = [], keys: String? = nil, delayMs: Int = 0) throws -> Program {
         var environment = self.setting.environment
         if let keys { environment["INSPECTD_WRAPPING_KEYS"] = "file:" + keys }
-        let analyzer = try FaultyAnalyzer.script("--delay \(delay)", facts: FaultyAnalyzer.noFace)
+        let analyzer = try FaultyAnalyzer.script("--delay \(delayMs)", facts: FaultyAnalyzer.noFace)
         return try Program(["worker", "--analyzer", analyzer] + words, environment: environment)
     }
 

@@ -9,12 +9,13 @@ import Testing
     private static let scopes = "{session,create,read,keys}"
 
     private func worker(
-        _ environment: [String: String], _ vendor: StubVendor, patience: Int = 120, _ more: [String: String] = [:]
+        _ environment: [String: String], _ vendor: StubVendor, patienceSeconds: Int = 120,
+        _ more: [String: String] = [:]
     ) throws -> Program {
         try Program(
             ["worker", "--slots", "1", "--log-level", "debug"],
             environment: environment.merging(vendor.environment) { $1 }
-                .merging(["INSPECTD_VENDOR_PATIENCE": "\(patience)"]) { $1 }.merging(more) { $1 })
+                .merging(["INSPECTD_VENDOR_PATIENCE": "\(patienceSeconds)"]) { $1 }.merging(more) { $1 })
     }
 
     /// The answer to a blob, however long it takes.
@@ -112,7 +113,7 @@ import Testing
     func `A session that its client leaves is decided by what was answered`() async throws {
         let gateway = try await Gateway.start(scopes: Self.scopes)
         let vendor = try StubVendor()
-        let worker = try self.worker(gateway.service.environment, vendor, patience: 1)
+        let worker = try self.worker(gateway.service.environment, vendor, patienceSeconds: 1)
         defer { worker.send(SIGKILL) }
         for (blob, type) in [("start.1", "WARNING"), ("spoof.2", "REJECTED"), ("front.3", "WARNING")] {
             let answer = try await gateway.call("POST", "/facetec/session", ["sessionRequestBlob": blob])

@@ -53,7 +53,7 @@ struct FaultyEngine: AnalyzerEngine {
     var faults: [String: Fault] = [:]
     var every = 1
     /// How long an answer without a fault takes, in milliseconds.
-    var delay: UInt32 = 0
+    var delayMs: UInt32 = 0
     /// Only requests that contain this meet a named fault.
     var marker = ""
     var replies: [String: String] = [:]
@@ -69,7 +69,7 @@ struct FaultyEngine: AnalyzerEngine {
         } else if let fault = Fault(rawValue: stage) {
             return try self.commit(fault, request, parts)
         }
-        if self.delay > 0 { usleep(self.delay * 1000) }
+        if self.delayMs > 0 { usleep(self.delayMs * 1000) }
         guard let reply = self.replies[stage] ?? self.reply else { return request }
         return Array(
             reply.contains("{sum}") ? reply.replacing("{sum}", with: "\(Self.sum(of: parts))").utf8 : reply.utf8)

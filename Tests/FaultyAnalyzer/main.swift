@@ -38,7 +38,7 @@ while !arguments.isEmpty {
         engine.every = number
     case "--delay":
         guard let milliseconds = UInt32(value) else { usage("not a number: \(value)") }
-        engine.delay = milliseconds
+        engine.delayMs = milliseconds
     case "--when": engine.marker = value
     case "--reply":
         if pair.count == 2, !value.hasPrefix("{") {

@@ -79,11 +79,11 @@ import Testing
     @Test func `Nothing changes under a living worker of another version`() async throws {
         let database = try await ScratchDatabase.migrated()
         let connection = try await database.connect()
-        func beat(_ version: String, _ ago: Int) async throws {
+        func beat(_ version: String, _ seconds: Int) async throws {
             try await connection.execute(
                 """
                 INSERT INTO insp.worker (incarnation, host, process, version, lanes, slots, heartbeat_at)
-                VALUES (gen_random_uuid(), 'host9', 1, '\(version)', '{0}', 1, now() - interval '\(ago) s')
+                VALUES (gen_random_uuid(), 'host9', 1, '\(version)', '{0}', 1, now() - interval '\(seconds) s')
                 """)
         }
         let migrator = Migrator(directory: ScratchDatabase.migrations, version: "2")

@@ -2,7 +2,7 @@ package import Foundation
 
 /// One callback as `deploy/callback-receiver.py` saw and verified it.
 package struct ReceivedCallback: Codable, Sendable {
-    package var receivedAt: Double
+    package var receivedAtSeconds: Double
     package var webhookId: String
     package var timestamp: String
     package var timestampOk: Bool

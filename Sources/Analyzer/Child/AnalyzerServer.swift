@@ -19,7 +19,7 @@ package enum AnalyzerServer {
     ///
     /// - Parameter makeEngine: Loads the models. An error is sent to the worker, whose pool then fails to start.
     package static func run(makeEngine: () throws -> any AnalyzerEngine) -> Never {
-        let begun = csys_now()
+        let begun = csys_now_nanoseconds()
         let control = CInt(CSYS_CONTROL_DESCRIPTOR)
         guard csys_is_socket(control) == 1 else {
             complain("descriptor 3 is not a socket: inspectd worker starts analyzers; do not start them by hand")
@@ -33,7 +33,7 @@ package enum AnalyzerServer {
             try SystemError.check("sandbox", csys_prepare_sandbox())
             try SystemError.check("heap", csys_prepare_forks())
             var parent = try WarmParentLoop(control: control, engine: engine)
-            try ControlMessage.ready(microseconds: (csys_now() - begun) / 1000).send(to: control)
+            try ControlMessage.ready(microseconds: (csys_now_nanoseconds() - begun) / 1000).send(to: control)
             try parent.serve()
         } catch let error as InspectError {
             complain("\(error)")

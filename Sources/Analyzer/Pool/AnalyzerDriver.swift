@@ -90,7 +90,7 @@ final class AnalyzerDriver: @unchecked Sendable {
         self.child = child
         guard call.attach(child) else { throw CancellationError() }
         defer { call.detach() }
-        let end = csys_now() + deadline.nanoseconds
+        let end = csys_now_nanoseconds() + deadline.nanoseconds
         let answer: Frame
         do throws(Frame.Failure) {
             if isNew {

@@ -47,10 +47,10 @@ final class AnalyzerReserve: Sendable {
             self.refill()
             return child
         }
-        let begun = csys_now()
+        let begun = csys_now_nanoseconds()
         // After the fork under way, if any: its process can be used.
         let child = try self.queue.sync { Result { () throws(InspectError) in try self.popOrFork() } }.get()
-        self.onEvent(.processAwaited(.nanoseconds(Int64(csys_now() - begun))))
+        self.onEvent(.processAwaited(.nanoseconds(Int64(csys_now_nanoseconds() - begun))))
         self.refill()
         return child
     }

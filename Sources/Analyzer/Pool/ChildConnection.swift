@@ -25,7 +25,7 @@ final class ChildConnection: Sendable {
 
     /// Has the parent fork an analyzer and waits until it is ready. Blocks.
     init(parent: WarmParent, configuration: AnalyzerConfiguration) throws(ForkFailure) {
-        let begun = csys_now()
+        let begun = csys_now_nanoseconds()
         self.parent = parent
         do throws(SystemError) {
             var near: CInt = -1
@@ -65,7 +65,7 @@ final class ChildConnection: Sendable {
                 InspectError(
                     .analyzerUnavailable, "the analyzer ended while starting (\(what)): \(self.complaint(limit: 300))"))
         }
-        self.forkTime = .nanoseconds(Int64(csys_now() - begun))
+        self.forkTime = .nanoseconds(Int64(csys_now_nanoseconds() - begun))
     }
 
     func send(_ frame: Frame, deadlineNanoseconds: UInt64) throws(Frame.Failure) {

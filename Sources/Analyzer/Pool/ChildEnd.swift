@@ -37,10 +37,10 @@ final class ChildEnd: Sendable {
 
     /// Blocks until the end is known or the time is up.
     func wait(_ time: Duration) -> Outcome {
-        let deadline = csys_now() + time.nanoseconds
+        let deadline = csys_now_nanoseconds() + time.nanoseconds
         var left: UInt64
         repeat {
-            let now = csys_now()
+            let now = csys_now_nanoseconds()
             left = now < deadline ? (deadline - now + 999_999) / 1_000_000 : 0
             // Signals interrupt poll.
             if csys_wait_input(self.reader.raw, -1, CInt(clamping: left)) > 0 {

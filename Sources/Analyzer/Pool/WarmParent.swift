@@ -27,7 +27,7 @@ final class WarmParent: Sendable {
     private init(pid: pid_t, loadTime: Duration, control: consuming FileDescriptor, errors: consuming FileDescriptor) {
         self.pid = pid
         self.loadTime = loadTime
-        self.startedNanoseconds = csys_now()
+        self.startedNanoseconds = csys_now_nanoseconds()
         self.control = control
         self.errors = errors
     }
@@ -55,7 +55,7 @@ final class WarmParent: Sendable {
     }
 
     private static func launch(_ configuration: AnalyzerConfiguration, _ isUnwanted: () -> Bool) throws -> WarmParent {
-        let begun = csys_now()
+        let begun = csys_now_nanoseconds()
         let process = try configuration.forked?.take() ?? self.spawn(configuration, isUnwanted)
         let pid = process.pid
         let control = FileDescriptor(owning: process.control)
@@ -65,7 +65,7 @@ final class WarmParent: Sendable {
         var open = true
         let deadline = begun + configuration.startDeadline.nanoseconds
         var failure = InspectError(.analyzerUnavailable, "the analyzer did not start in time")
-        while csys_now() < deadline, !isUnwanted() {
+        while csys_now_nanoseconds() < deadline, !isUnwanted() {
             let ready = try SystemError.check("poll", csys_wait_input(control.raw, open ? errors.raw : -1, 100))
             if ready & 2 != 0 { open = self.collect(errors.raw, into: &tail) }
             guard ready & 1 != 0 else { continue }
@@ -133,9 +133,9 @@ final class WarmParent: Sendable {
         }
         var pid: pid_t = 0
         // An upgrade may be writing the program, or another process may have inherited it open for writing until its exec.
-        let deadline = csys_now() + self.longestWrite.nanoseconds
+        let deadline = csys_now_nanoseconds() + self.longestWrite.nanoseconds
         var result = csys_spawn(arguments[0], argumentPointers, environmentPointers, control, errors, &pid)
-        while result == -ETXTBSY, csys_now() < deadline, !isUnwanted() {
+        while result == -ETXTBSY, csys_now_nanoseconds() < deadline, !isUnwanted() {
             usleep(20_000)
             result = csys_spawn(arguments[0], argumentPointers, environmentPointers, control, errors, &pid)
         }

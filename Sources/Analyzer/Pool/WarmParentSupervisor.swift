@@ -24,7 +24,7 @@ final class WarmParentSupervisor: Sendable {
         var isStopped = false
         /// After failed starts and early deaths of parents.
         var backoff = Backoff(from: .milliseconds(100), to: WarmParentSupervisor.longestDelay)
-        /// By the clock of `csys_now()`.
+        /// By the clock of `csys_now_nanoseconds()`.
         var notBeforeNanoseconds: UInt64 = 0
         var lastError = InspectError(.analyzerUnavailable, "the pool was not started")
         /// At most one start is scheduled, however many callers fail meanwhile.
@@ -64,7 +64,7 @@ final class WarmParentSupervisor: Sendable {
         }
         if let current { return current }
         guard !isStopped else { throw InspectError(.analyzerUnavailable, "the pool was stopped") }
-        let now = csys_now()
+        let now = csys_now_nanoseconds()
         if notBeforeNanoseconds > now {
             guard notBeforeNanoseconds - now <= Self.patience.nanoseconds else { throw lastError }
             usleep(UInt32((notBeforeNanoseconds - now) / 1000))
@@ -116,7 +116,7 @@ final class WarmParentSupervisor: Sendable {
             guard state.current === parent, !state.isRenewing, !state.isStopped else { return nil }
             state.isRenewing = true
             let (now, due) = (
-                csys_now(), state.lastStartNanoseconds + self.configuration.restBetweenParents.nanoseconds
+                csys_now_nanoseconds(), state.lastStartNanoseconds + self.configuration.restBetweenParents.nanoseconds
             )
             return .nanoseconds(Int64(due > now ? due - now : 0))
         }
@@ -153,7 +153,7 @@ final class WarmParentSupervisor: Sendable {
         self.state.withLock { state in
             state.lastError = error
             let delay = state.backoff.next(1)
-            state.notBeforeNanoseconds = csys_now() + delay.nanoseconds
+            state.notBeforeNanoseconds = csys_now_nanoseconds() + delay.nanoseconds
             return delay
         }
     }
@@ -163,7 +163,7 @@ final class WarmParentSupervisor: Sendable {
         let delay: Duration? = self.state.withLock { state in
             guard !state.startIsScheduled, !state.isStopped else { return nil }
             state.startIsScheduled = true
-            let now = csys_now()
+            let now = csys_now_nanoseconds()
             return .nanoseconds(Int64(state.notBeforeNanoseconds > now ? state.notBeforeNanoseconds - now : 0))
         }
         guard let delay else { return }
@@ -185,7 +185,7 @@ final class WarmParentSupervisor: Sendable {
             state.retired.removeAll { $0 === parent }
             return (
                 state.isStopped || state.retired.count < count,
-                csys_now() - parent.startedNanoseconds < Self.youth.nanoseconds
+                csys_now_nanoseconds() - parent.startedNanoseconds < Self.youth.nanoseconds
             )
         }
         guard !isExpected else { return }

@@ -47,7 +47,7 @@ struct Frame {
 
     /// Sends the frame.
     ///
-    /// - Parameter deadlineNanoseconds: On the clock of `csys_now()`; 0 waits for ever.
+    /// - Parameter deadlineNanoseconds: On the clock of `csys_now_nanoseconds()`; 0 waits for ever.
     func send(to socket: CInt, deadlineNanoseconds: UInt64) throws(Failure) {
         var header = ByteWriter()
         header.append(UInt32(self.payload.count))

@@ -30,12 +30,12 @@ int csys_send_message(int socket, const void *_Nonnull bytes, size_t count, cons
 long csys_receive_message(int socket, void *_Nonnull bytes, size_t capacity, int *_Nonnull descriptors,
                           size_t *_Nonnull descriptor_count);
 
-/// Nanoseconds of CLOCK_MONOTONIC.
-uint64_t csys_now(void);
-/// Sends or receives exactly `count` bytes on a stream. `deadline` is on csys_now()'s clock, 0 for none.
+/// CLOCK_MONOTONIC.
+uint64_t csys_now_nanoseconds(void);
+/// Sends or receives exactly `count` bytes on a stream. `deadline_nanoseconds` is on csys_now_nanoseconds()'s clock, 0 for none.
 /// -ETIMEDOUT when it passes, -ECONNRESET when the other end is gone.
-int csys_send_exactly(int socket, const void *_Nonnull bytes, size_t count, uint64_t deadline);
-int csys_receive_exactly(int socket, void *_Nonnull bytes, size_t count, uint64_t deadline);
+int csys_send_exactly(int socket, const void *_Nonnull bytes, size_t count, uint64_t deadline_nanoseconds);
+int csys_receive_exactly(int socket, void *_Nonnull bytes, size_t count, uint64_t deadline_nanoseconds);
 /// Whether a byte waits to be received. A stream that ended counts as one.
 int csys_has_input(int socket);
 

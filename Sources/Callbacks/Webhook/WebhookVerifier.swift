@@ -37,9 +37,9 @@ package struct WebhookVerifier: Sendable {
         guard timestamp.utf8.allSatisfy({ (48...57).contains($0) }), let seconds = Int(timestamp) else {
             throw .timestampInvalid
         }
-        let age = Int(now.timeIntervalSince1970) - seconds
-        guard age <= Self.toleranceSeconds else { throw .timestampTooOld }
-        guard age >= -Self.toleranceSeconds else { throw .timestampTooNew }
+        let ageSeconds = Int(now.timeIntervalSince1970) - seconds
+        guard ageSeconds <= Self.toleranceSeconds else { throw .timestampTooOld }
+        guard ageSeconds >= -Self.toleranceSeconds else { throw .timestampTooNew }
         let digests = self.secrets.compactMap { try? $0.code.code(of: "\(id).\(timestamp).", body) }
         for entry in signature.split(separator: " ") {
             let parts = entry.split(separator: ",", maxSplits: 1)

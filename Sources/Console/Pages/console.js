@@ -96,7 +96,7 @@ if (part) document.addEventListener('visibilitychange', catchUp);
 // Typing is use: at most once a minute it is reported to the console, whose session would otherwise end after half an hour.
 const token = document.querySelector('input[name=form]');
 if (token) {
-  const minute = 60000;
+  const minuteMs = 60000;
   // A person who types on the page of a case keeps the case.
   const [, place, id = ''] = location.pathname.split('/');
   const idle = document.createElement('div');
@@ -111,7 +111,7 @@ if (token) {
   document.getElementById('main').prepend(idle);
   // Other tabs use the same session.
   const tabs = window.BroadcastChannel ? new BroadcastChannel('inspectd-use') : null;
-  let kept = Date.now();
+  let keptMs = Date.now();
   let warning = 0;
   let ending = 0;
   function tell(text, canStay) {
@@ -119,20 +119,20 @@ if (token) {
     stay.hidden = !canStay;
   }
   function used() {
-    kept = Date.now();
+    keptMs = Date.now();
     clearTimeout(warning);
     clearTimeout(ending);
     tell('', false);
     // The console notes a use at most once a minute, so the end may come a minute before it is expected.
-    warning = setTimeout(tell, 27 * minute, 'Your session ends in 2 minutes unless you use it.', true);
-    ending = setTimeout(ended, 30 * minute);
+    warning = setTimeout(tell, 27 * minuteMs, 'Your session ends in 2 minutes unless you use it.', true);
+    ending = setTimeout(ended, 30 * minuteMs);
   }
   function ended() {
     tell('Your session has ended. Copy what you typed, and sign in again in another tab.', false);
   }
   async function keep() {
-    const before = kept;
-    kept = Date.now();
+    const beforeMs = keptMs;
+    keptMs = Date.now();
     const answer = await fetch('/session/keep', {
       method: 'POST', body: new URLSearchParams({ form: token.value, case: place === 'cases' ? id : '' }),
     }).catch(() => null);
@@ -143,11 +143,11 @@ if (token) {
       clearTimeout(warning);
       clearTimeout(ending);
       ended();
-    } else if (Date.now() - before > 27 * minute) {
+    } else if (Date.now() - beforeMs > 27 * minuteMs) {
       tell('The console does not answer. Your session may end: copy what you typed.', true);
     }
   }
-  document.addEventListener('input', () => { if (Date.now() - kept >= minute) keep(); });
+  document.addEventListener('input', () => { if (Date.now() - keptMs >= minuteMs) keep(); });
   stay.addEventListener('click', keep);
   if (tabs) {
     tabs.addEventListener('message', used);

@@ -26,12 +26,12 @@ struct ReportCurves {
             shapes.append(self.panel(curve, top: Double(index) * Self.height + 6))
         }
         shapes.append(
-            "<text x='\(Self.margin)' y='\(total - 4)' font-size='12' fill='currentColor'>\(self.first.rounded()) ms</text>\n"
+            "<text x='\(Self.margin)' y='\(total - 4)' font-size='12' fill='currentColor'>\(self.firstMs.rounded()) ms</text>\n"
         )
         shapes.append(
             """
             <text x='\(Self.width)' y='\(total - 4)' font-size='12' text-anchor='end' fill='currentColor'>\
-            \(self.last.rounded()) ms</text>
+            \(self.lastMs.rounded()) ms</text>
 
             """)
         return """

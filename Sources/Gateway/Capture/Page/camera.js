@@ -43,7 +43,7 @@ class Camera {
      * Takes frames until it is told to stop: those that are new, at most `rate` a second. One image sent twice would look like a
      * recording, and a camera in a dark room gives fewer than it is asked for.
      *
-     * @returns a function that stops, and promises {time, blob} of each frame; times are those of performance.now().
+     * @returns a function that stops, and promises {timeMs, blob} of each frame; times are those of performance.now().
      */
     record(rate, width = 640) {
         const { video } = this;
@@ -52,17 +52,17 @@ class Camera {
         canvas.height = Math.round((width * video.videoHeight) / video.videoWidth);
         const context = canvas.getContext('2d', { alpha: false });
         const frames = [];
-        const period = 1000 / rate;
-        let due = performance.now();
+        const periodMs = 1000 / rate;
+        let dueMs = performance.now();
         let isOn = true;
         const take = () => {
             if (!isOn) return;
-            const now = performance.now();
+            const nowMs = performance.now();
             // By a schedule: with the distance from the last frame, a camera of 20 frames a second would give every other one.
-            if (now >= due - 4) {
-                due = Math.max(due + period, now - period);
+            if (nowMs >= dueMs - 4) {
+                dueMs = Math.max(dueMs + periodMs, nowMs - periodMs);
                 context.drawImage(video, 0, 0, canvas.width, canvas.height);
-                frames.push(jpeg(canvas, 0.88).then((blob) => ({ time: now, blob })));
+                frames.push(jpeg(canvas, 0.88).then((blob) => ({ timeMs: nowMs, blob })));
             }
             next();
         };

@@ -11,53 +11,53 @@ const DARK = '#333';
 const RATE = 15;
 const MOST = 256;
 /** Before the first colour or instruction: the person at rest. */
-const REST = 900;
+const REST_MS = 900;
 /** After the last colour, whose light comes late. */
-const TAIL = 500;
+const TAIL_MS = 500;
 /** For one motion. Half of what the challenge allows, as it counts from the end of the motion before. */
-const WINDOW = 3500;
+const WINDOW_MS = 3500;
 
 const painted = () => new Promise((resolve) => requestAnimationFrame(() => resolve(performance.now())));
 
 /** Shows the colours, each for its time, and returns when the first one was shown. */
 async function flash(stage, challenge) {
-    let start = null;
+    let startMs = null;
     let shown = -1;
     for (;;) {
-        const now = await painted();
-        const index = start === null ? 0 : Math.floor((now - start) / challenge.colourMs);
+        const nowMs = await painted();
+        const index = startMs === null ? 0 : Math.floor((nowMs - startMs) / challenge.colourMs);
         if (index >= challenge.colours.length) break;
         if (index !== shown) {
             stage.style.backgroundColor = LIGHT[challenge.colours[index]];
             stage.dataset.colour = challenge.colours[index];
             shown = index;
         }
-        start ??= now;
+        startMs ??= nowMs;
     }
     stage.style.backgroundColor = DARK;
     stage.dataset.colour = '';
-    await wait(TAIL);
-    return start;
+    await wait(TAIL_MS);
+    return startMs;
 }
 
 /** Shows the instructions, each with a count-down, and returns when the first one was shown. */
 async function instruct(stage, words, countdown, challenge) {
-    const window = Math.min(WINDOW, challenge.stepTimeoutMs / 2);
-    let start = null;
+    const windowMs = Math.min(WINDOW_MS, challenge.stepTimeoutMs / 2);
+    let startMs = null;
     for (const step of challenge.steps) {
         words.textContent = text(`motion.${step}`);
         stage.dataset.step = step;
-        const shown = await painted();
-        start ??= shown;
+        const shownMs = await painted();
+        startMs ??= shownMs;
         for (;;) {
-            const left = shown + window - performance.now();
-            if (left <= 0) break;
-            countdown.textContent = String(Math.ceil(left / 1000));
-            await wait(Math.min(100, left));
+            const leftMs = shownMs + windowMs - performance.now();
+            if (leftMs <= 0) break;
+            countdown.textContent = String(Math.ceil(leftMs / 1000));
+            await wait(Math.min(100, leftMs));
         }
     }
     stage.dataset.step = '';
-    return start;
+    return startMs;
 }
 
 /** Records one answer to a challenge: {frames, challenge: {token, frameTimes}}. */
@@ -77,16 +77,16 @@ async function answer(camera) {
         // Playing stops where the element is moved.
         await camera.video.play();
         const stop = camera.record(RATE);
-        await wait(REST);
+        await wait(REST_MS);
         if (hasColours) words.textContent = '';
-        let start = hasColours ? await flash(stage, challenge) : null;
+        let startMs = hasColours ? await flash(stage, challenge) : null;
         if (challenge.steps?.length) {
-            const begin = await instruct(stage, words, countdown, challenge);
-            start ??= begin;
+            const beginMs = await instruct(stage, words, countdown, challenge);
+            startMs ??= beginMs;
         }
         const frames = (await stop()).slice(0, MOST);
-        const times = frames.map((frame) => Math.round((frame.time - start) * 10) / 10);
-        return { frames: frames.map((frame) => frame.blob), challenge: { token: challenge.token, frameTimes: times } };
+        const timesMs = frames.map((frame) => Math.round((frame.timeMs - startMs) * 10) / 10);
+        return { frames: frames.map((frame) => frame.blob), challenge: { token: challenge.token, frameTimes: timesMs } };
     } finally {
         below.inert = false;
         stage.remove();

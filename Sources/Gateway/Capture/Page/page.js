@@ -7,7 +7,7 @@ import { again, call, upload } from './send.js';
 import { ask, button, complaint, countDown, element, purpose, say, show, speak, text, wait } from './ui.js';
 
 /** How long a page that shows the result waits for it. */
-const PATIENCE = 60000;
+const PATIENCE_MS = 60000;
 
 const embedded = window.parent !== window;
 let origin = null;
@@ -99,11 +99,11 @@ async function send(taken) {
 /** The result, where the page shows it and it comes soon; else that the person will be notified. */
 async function end(first) {
     let state = first;
-    const deadline = Date.now() + PATIENCE;
+    const deadlineMs = Date.now() + PATIENCE_MS;
     if (state.showsResult && !state.isFinished) {
         show(text('done'), element('p', {}, text('done.wait')));
         say(text('done.wait'));
-        while (!state.isFinished && Date.now() < deadline) {
+        while (!state.isFinished && Date.now() < deadlineMs) {
             await wait(1500);
             state = await call('GET', 'state').catch(() => state);
         }

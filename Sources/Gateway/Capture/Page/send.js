@@ -53,34 +53,34 @@ export async function call(method, path, body) {
     return parsed(said);
 }
 
-/** Milliseconds in which some of a form must leave, however slow the line is, and those for the answer to all of it. */
-const STALLED = 30000;
-const UNANSWERED = 120000;
-/** Milliseconds of sending after which the line is too slow for a recording, whose challenge lives five minutes. */
-const SLOW = 200000;
+/** Time in which some of a form must leave, however slow the line is, and time for the answer to all of it. */
+const STALLED_MS = 30000;
+const UNANSWERED_MS = 120000;
+/** Time of sending after which the line is too slow for a recording, whose challenge lives five minutes. */
+const SLOW_MS = 200000;
 
 /** Sends a form whole, and says how much of it has left. A refusal says whether the line was slow. */
 export function upload(path, form, onProgress) {
     return new Promise((resolve, reject) => {
         const request = new XMLHttpRequest();
         request.open('POST', `${link}/${path}`);
-        const begin = Date.now();
+        const beginMs = Date.now();
         let isSlow = false;
         let timer = null;
         let sent = 0;
-        const within = (time) => {
+        const within = (milliseconds) => {
             clearTimeout(timer);
-            timer = setTimeout(() => request.abort(), time);
+            timer = setTimeout(() => request.abort(), milliseconds);
         };
         request.upload.addEventListener('progress', ({ lengthComputable, loaded, total }) => {
             if (lengthComputable) onProgress(loaded / total);
             // The event also comes while nothing leaves.
-            if (loaded > sent) within(STALLED);
+            if (loaded > sent) within(STALLED_MS);
             sent = loaded;
         });
         request.upload.addEventListener('load', () => {
-            isSlow = Date.now() - begin > SLOW;
-            within(UNANSWERED);
+            isSlow = Date.now() - beginMs > SLOW_MS;
+            within(UNANSWERED_MS);
         });
         request.addEventListener('loadend', () => clearTimeout(timer));
         for (const name of ['error', 'abort']) request.addEventListener(name, () => reject(new Refusal('NETWORK')));
@@ -92,7 +92,7 @@ export function upload(path, form, onProgress) {
                 reject(Object.assign(error, { isSlow }));
             }
         });
-        within(STALLED);
+        within(STALLED_MS);
         request.send(form);
     });
 }

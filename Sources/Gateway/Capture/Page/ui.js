@@ -84,8 +84,8 @@ export function ask(heading, content, choices, said = '') {
 
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Minutes before a link's end from which on the page says how many remain. */
-const NEAR = 5;
+/** Time before a link's end from which on the page says how much remains. */
+const NEAR_MINUTES = 5;
 
 /**
  * Says, near a link's end, how much time remains.
@@ -95,12 +95,12 @@ const NEAR = 5;
  */
 export function countDown(seconds) {
     // Not performance.now(), which stands still while some phones sleep.
-    const end = Date.now() + 1000 * seconds;
+    const endMs = Date.now() + 1000 * seconds;
     const line = element('p', { id: 'remaining', class: 'small', role: 'status', 'aria-live': 'polite' });
     document.getElementById('capture').after(line);
     const tell = () => {
-        const left = Math.ceil((end - Date.now()) / 60000);
-        const words = left > NEAR ? '' : left > 1 ? text('time.left', { minutes: left }) : text('time.last');
+        const minutes = Math.ceil((endMs - Date.now()) / 60000);
+        const words = minutes > NEAR_MINUTES ? '' : minutes > 1 ? text('time.left', { minutes }) : text('time.last');
         // A screen reader says what changes: once a minute.
         if (line.textContent !== words) line.textContent = words;
     };

@@ -52,9 +52,9 @@ struct AuditDeletions {
     }
 
     /// Waits for the places of rows that were written before a time.
-    private func waitForChain(_ until: Int64, _ store: RecordStore) async throws {
+    private func waitForChain(_ untilMicroseconds: Int64, _ store: RecordStore) async throws {
         let deadline = ContinuousClock.now + .seconds(10)
-        while try await store.hasWaiting(in: DeletionReport.chain, before: until) {
+        while try await store.hasWaiting(in: DeletionReport.chain, before: untilMicroseconds) {
             guard .now < deadline else {
                 throw InspectError(
                     .internalError, "rows of the record wait for their position",
@@ -65,9 +65,9 @@ struct AuditDeletions {
     }
 
     /// A report must not cover a period whose rows retention has removed.
-    private static func checkStart(_ first: RecordLine, _ anchor: Int64, _ from: Int64) throws {
+    private static func checkStart(_ first: RecordLine, _ anchor: Int64, _ fromMicroseconds: Int64) throws {
         let row = try JSONSerialization.jsonObject(with: first.text) as? [String: Any]
-        guard anchor > 0, let at = row?["at"] as? Int64, from < at else { return }
+        guard anchor > 0, let at = row?["at"] as? Int64, fromMicroseconds < at else { return }
         throw InspectError(
             .parameterInvalid, "retention removed the record from before \(DeletionReport.time(at))",
             hint: "Give --begin \(DeletionReport.time(at)) or later.")

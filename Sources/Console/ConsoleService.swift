@@ -78,7 +78,7 @@ package final class ConsoleService: Sendable {
                 let type = request.headers["content-type"]?.split(separator: ";").first?.lowercased()
                 guard type == "application/x-www-form-urlencoded" else { throw InspectError(.mediaTypeUnsupported) }
             } else if request.hasBody {
-                throw InspectError(.parameterInvalid, "\(request.method) has no body here")
+                throw InspectError(.parameterInvalid, "\(request.method) takes no body here")
             }
             if case .roles(let roles) = route.access {
                 let secret = ConsoleCookie.session.value(
@@ -163,7 +163,7 @@ package final class ConsoleService: Sendable {
             return Self.page(
                 InspectError(.scopeMissing), status: 403,
                 text:
-                    "This form was not sent by a page of your present session. Nothing was changed. Go back, reload the page and try again.",
+                    "This form was not sent from a page of your current session. Nothing was changed. Go back, reload the page and try again.",
                 call.session, typed)
         case let error as InspectError where error.code == .unauthenticated:
             return self.signIn(call, typed)

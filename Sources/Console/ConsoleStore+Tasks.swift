@@ -49,7 +49,7 @@ struct Selection: Sendable {
     /// - Throws: ``InspectError`` for an unknown kind.
     init(_ value: (String) -> String?) throws(InspectError) {
         guard let kind = SelectionKind(rawValue: value("kind") ?? "dead") else {
-            throw InspectError(.parameterInvalid, "kind is dead, jobs, callbacks or endpoints", field: "kind")
+            throw InspectError(.parameterInvalid, "kind must be dead, jobs, callbacks or endpoints", field: "kind")
         }
         self.kind = kind
         self.filter = (["partner"] + kind.filters).compactMap { name in value(name).map { (name, $0) } }

@@ -11,10 +11,10 @@ struct FormBody {
             let pieces = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = Self.decoded(pieces[0]), let value = pieces.count == 2 ? Self.decoded(pieces[1]) : ""
             else {
-                throw InspectError(.parameterInvalid, "the form is not encoded as forms are")
+                throw InspectError(.parameterInvalid, "the form's encoding is not valid")
             }
             guard self.fields.updateValue(value, forKey: name) == nil else {
-                throw InspectError(.parameterInvalid, "a field comes twice")
+                throw InspectError(.parameterInvalid, "a field appears twice")
             }
         }
     }

@@ -294,7 +294,7 @@ import Testing
         // Without any, there is no plot that says "at most 0".
         try await site.admin.execute("UPDATE insp.queue_sample SET partners_cut = true")
         let none = try await eve.get("/plots?hours=1&partner=shop").text
-        #expect(none.contains("Nothing was measured in this time.") && !none.contains("at most 0"))
+        #expect(none.contains("Nothing was measured in this period.") && !none.contains("at most 0"))
         try await site.close()
     }
 

@@ -82,11 +82,11 @@ struct CasePage {
         } else if let holder = state.holder {
             why = "\(holder) has the case now."
         } else {
-            why = "You do not have the case. Take it, look at it, and record the decision then."
+            why = "You have not taken the case. Take it, look at it, and then record the decision."
         }
         return """
             <section class='bar' aria-label='Not recorded'>
-            <p><strong>Your decision is not recorded.</strong> \(why)\(self.typed.isEmpty ? "" : " What you typed stands below." as Markup)</p>
+            <p><strong>Your decision is not recorded.</strong> \(why)\(self.typed.isEmpty ? "" : " What you typed is shown below." as Markup)</p>
             <p class='soft'>\(refusal.code.rawValue)</p>
             </section>
 
@@ -102,7 +102,7 @@ struct CasePage {
             content.append(
                 "<p>This case is decided: \(end.decision), \(end.label)\(end.by.map { ", by \($0)" as Markup } ?? "")\(at).</p>\n"
             )
-            if let first = end.confirmed { content.append("<p>That confirmed what \(first) had decided.</p>\n") }
+            if let first = end.confirmed { content.append("<p>This confirmed the decision of \(first).</p>\n") }
         } else if !state.isWaiting {
             content.append("<p>This case ended without a review.</p>\n")
         } else if state.isMine {

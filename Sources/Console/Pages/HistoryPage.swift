@@ -79,7 +79,7 @@ struct HistoryPage {
         return """
             <div class='scroll' role='region' aria-label='Results side by side' tabindex='0'>
             <table class='beside'>
-            <caption>Results side by side; what differs from this case is marked</caption>
+            <caption>Results side by side; differences from this case are marked</caption>
             <thead><tr><th scope='col'>What</th><th scope='col'>this case<br/><code>\(String(self.id.suffix(12)))</code></th>\
             \(heads)</tr></thead>
             <tbody>

@@ -38,9 +38,9 @@ struct LimitsPage {
         }
         content.append(
             ConsolePage.table(
-                "Partners' limits, and what of them is used",
+                "Partners' limits and their use",
                 ["Partner", "State", "Running", "Rate", "Waiting", "Bytes of parts"], rows,
-                empty: "There is no partner."))
+                empty: "There are no partners."))
         if self.rows.count == Self.pageSize, let last = self.rows.last {
             let query = ConsolePage.query([("after", last.partner)])
             content.append("<nav aria-label='Pages'><a href='/limits\(query)' rel='next'>Next page</a></nav>\n")

@@ -111,7 +111,7 @@ struct RecordPage {
             ConsolePage.table(
                 "What was done, newest first", ["When", "Who", "Action", "Object", "Purpose", "Details"], rows,
                 empty: next == nil
-                    ? "Nothing is on record." : "None of the newest rows matches; the next page looks further.")
+                    ? "Nothing is on record." : "None of the newest rows match; the next page searches further.")
         ]
         if let next {
             let query = ConsolePage.query([
@@ -151,7 +151,7 @@ struct KeysPage {
             let rows = wrapped.map { row -> Markup in
                 """
                 <tr><th scope='row'>\(row.wrappingKey)</th><td class='number'>\(String(row.partners))</td>\
-                <td>\(row.wrappingKey == state.wrappingKey ? "present" : "to be wrapped anew")</td></tr>
+                <td>\(row.wrappingKey == state.wrappingKey ? "present" : "to be rewrapped")</td></tr>
 
                 """
             }
@@ -166,12 +166,12 @@ struct KeysPage {
         }
         let backlogs: [(String, KeysState.Backlog)] = [
             ("Persons", state.persons), ("Deleted faces", state.faces), ("Keys", state.keys),
-            ("Objects of the object store", state.objects),
+            ("Objects in the object store", state.objects),
         ]
         content += [
             "<h2>Waiting for destruction</h2>\n",
             ConsolePage.table(
-                "What erasure or retention has removed, and whose keys or objects are not destroyed yet",
+                "Erased or expired data whose keys or objects are not destroyed yet",
                 ["What", "How many", "Oldest waits"],
                 backlogs.map { name, backlog -> Markup in
                     """

@@ -22,7 +22,7 @@ struct PartnersPage {
         return ConsolePage(
             title: "Partners", session: self.session,
             content: [
-                items.isEmpty ? "<p>There is no partner.</p>\n" : "<ul>\n\(items)</ul>\n",
+                items.isEmpty ? "<p>There are no partners.</p>\n" : "<ul>\n\(items)</ul>\n",
                 self.names.count > items.count ? "<p>More are not shown.</p>\n" : "",
             ]
         ).response()
@@ -52,7 +52,7 @@ struct PartnerPage {
                 ConsolePage.table("State and policy", ["Setting", "Value"], settings, empty: "Nothing is set."),
                 ConsolePage.table(
                     "Credentials, newest first", ["Credential", "State and scopes", "Last used"], credentials,
-                    empty: "There is no credential."),
+                    empty: "There are no credentials."),
             ]
         ).response()
     }

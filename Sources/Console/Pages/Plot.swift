@@ -24,7 +24,7 @@ struct Plot {
         guard let first = self.times.first, let last = self.times.last,
             self.lines.contains(where: { $0.values.contains { $0 != nil } })
         else {
-            return "<section class='plot'><h2>\(self.title)</h2><p>Nothing was measured in this time.</p></section>\n"
+            return "<section class='plot'><h2>\(self.title)</h2><p>Nothing was measured in this period.</p></section>\n"
         }
         let most = max(self.lines.flatMap(\.values).compactMap { $0 }.max() ?? 0, 0)
         let scale = Self.rounded(most)

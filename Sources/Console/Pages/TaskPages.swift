@@ -26,13 +26,14 @@ struct SelectionPage {
         }
         var content: [Markup] = [
             narrowed.isEmpty
-                ? "<p>Everything of the partners for which you are an operator.</p>\n" : "<ul>\n\(narrowed)</ul>\n"
+                ? "<p>Everything that belongs to the partners for which you are an operator.</p>\n"
+                : "<ul>\n\(narrowed)</ul>\n"
         ]
         let isMore = kind == .jobs && total > SelectionPreview.mostJobs
         if isMore || total == SelectionPreview.most {
             content.append(
                 """
-                <p>\(isMore ? "They are counted up to \(SelectionPreview.mostJobs)." : "There are more.") \
+                <p>\(isMore ? "Only the first \(SelectionPreview.mostJobs) are counted." : "There are more.") \
                 A task takes \(String(SelectionPreview.most)) at most; begin another one for the rest afterwards.</p>
 
                 """)

@@ -18,7 +18,7 @@ extension ConsoleRoute {
             let session = try call.signedIn()
             let hours = Int(try call.number("hours") ?? 6)
             guard PlotsPage.periods.contains(where: { $0.hours == hours }) else {
-                throw InspectError(.parameterInvalid, "hours is none of those to choose from", field: "hours")
+                throw InspectError(.parameterInvalid, "hours is not one of the choices", field: "hours")
             }
             let known = try await call.stamp(of: .plots, session)
             let partner = call.parameter("partner")

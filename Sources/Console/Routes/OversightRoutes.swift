@@ -92,7 +92,8 @@ extension ConsoleCall {
         guard let text = self.parameter(name) else { return nil }
         let full = text + String("0000-01-01T00:00:00Z".dropFirst(text.count))
         guard let date = try? Date(full, strategy: .iso8601) else {
-            throw InspectError(.parameterInvalid, "\(name) is a time such as 2026-01-31T12:00, or a day", field: name)
+            throw InspectError(
+                .parameterInvalid, "\(name) must be a time such as 2026-01-31T12:00, or a day", field: name)
         }
         return Int64(date.timeIntervalSince1970)
     }

@@ -38,7 +38,7 @@ extension ConsoleRoute {
             guard let secret = ConsoleCookie.signIn.value(in: call.request.headers["cookie"], isSecure: call.isSecure),
                 call.request.repeatedParameter == nil, let state = query["state"],
                 ConsoleSecret.areEqual(state, secret.derived("state"))
-            else { return call.failed(.init(reason: "the answer belongs to no sign-in of this browser")) }
+            else { return call.failed(.init(reason: "the answer does not belong to a sign-in of this browser")) }
             guard let code = query["code"], !code.isEmpty else {
                 return call.failed(.init(reason: "the provider did not let the person in"))
             }

@@ -10,7 +10,7 @@ package struct ConsoleSecret: Sendable {
 
     package init() {
         var bytes = [UInt8](repeating: 0, count: 32)
-        precondition(RAND_bytes(&bytes, CInt(bytes.count)) == 1, "libcrypto has no random numbers")
+        precondition(RAND_bytes(&bytes, CInt(bytes.count)) == 1, "libcrypto returned no random numbers")
         self.text = Base64URL.text(bytes)
     }
 

@@ -28,7 +28,7 @@ struct IDToken {
             guard text.utf8.count <= 65_536, pieces.count == 3, let header = object(pieces[0]),
                 let claims = object(pieces[1]),
                 let signature = Base64URL.decode(pieces[2].utf8)
-            else { throw Refusal(reason: "the ID token is no signed token") }
+            else { throw Refusal(reason: "the ID token is not a signed token") }
             self.header = header
             self.claims = claims
             self.signed = Array("\(pieces[0]).\(pieces[1])".utf8)
@@ -51,7 +51,7 @@ struct IDToken {
             throw Refusal(reason: "the ID token's signature is not the provider's")
         }
         let claims = parts.claims
-        guard claims["iss"] as? String == issuer else { throw Refusal(reason: "the ID token is of another issuer") }
+        guard claims["iss"] as? String == issuer else { throw Refusal(reason: "the ID token is from another issuer") }
         let audience = (claims["aud"] as? [String]) ?? (claims["aud"] as? String).map { [$0] } ?? []
         guard audience.contains(client), audience.count == 1 || claims["azp"] as? String == client,
             claims["azp"] == nil || claims["azp"] as? String == client
@@ -62,7 +62,7 @@ struct IDToken {
             issued < time + Self.leeway
         else { throw Refusal(reason: "the ID token is not valid now") }
         guard let given = claims["nonce"] as? String, ConsoleSecret.areEqual(given, nonce) else {
-            throw Refusal(reason: "the ID token answers another sign-in")
+            throw Refusal(reason: "the ID token belongs to another sign-in")
         }
         guard let subject = claims["sub"] as? String, (1...255).contains(subject.utf8.count), !subject.contains("\0")
         else {

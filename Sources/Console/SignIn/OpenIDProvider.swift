@@ -135,7 +135,7 @@ package final class OpenIDProvider: Sendable {
     var unusableName: Failure {
         let rule = "does not have 1 to 100 visible characters without a space"
         return Failure(
-            reason: "the claim \(self.settings.nameClaim) \(rule); --oidc-name takes another claim",
+            reason: "the claim \(self.settings.nameClaim) \(rule); choose another one with --oidc-name",
             told: "Your name at the provider, the claim \(self.settings.nameClaim), \(rule), so the record could not "
                 + "name you. Ask the people who operate this console to use another claim.")
     }
@@ -146,7 +146,7 @@ package final class OpenIDProvider: Sendable {
         let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
         let document = try await self.fetch("\(base)/.well-known/openid-configuration")
         guard document["issuer"] as? String == issuer else {
-            throw Failure(reason: "the discovery document is of another issuer")
+            throw Failure(reason: "the discovery document is from another issuer")
         }
         func endpoint(_ name: String) throws(Failure) -> String {
             guard let url = document[name] as? String, url.hasPrefix("https://") || self.allowsHTTP,
@@ -156,7 +156,7 @@ package final class OpenIDProvider: Sendable {
         }
         let methods = document["code_challenge_methods_supported"] as? [String]
         guard methods?.contains("S256") ?? true else {
-            throw Failure(reason: "the provider does not know PKCE with S256")
+            throw Failure(reason: "the provider does not support PKCE with S256")
         }
         let known = Known(
             authorization: try endpoint("authorization_endpoint"), token: try endpoint("token_endpoint"),

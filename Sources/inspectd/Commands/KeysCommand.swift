@@ -29,7 +29,7 @@ extension Command {
             ).of("init", "rotate", "rewrap", "restore", "abandon"),
             .value("key-file", "FILE", "the file that gets a new wrapping key").of("make"),
             .value("name", "NAME", "the new key's name [date and four digits]").of("make"),
-            .flag("all", "also what the current wrapping key wrapped, for its new version in the KMS").of("rewrap"),
+            .flag("all", "also rewraps keys of the current wrapping key, for its new version in the KMS").of("rewrap"),
             .flag("now", "also keys of unknown partners that are younger than an hour; create no partner meanwhile").of(
                 "sweep"),
             .flag("rewrite", "also removes destroyed keys from the key store's files; run by its owner").of("sweep"),
@@ -37,14 +37,14 @@ extension Command {
                 "in-place-of", "ID", "the id of the main database that this one replaces, from the error KEY_MISMATCH"
             ).of("init"),
             .flag("roles", "creates only the missing roles; run by an administrator, once for a cluster").of("init"),
-            .value("public-key", "FILE", "PEM of an RSA key of 3072 bits or more").of("escrow"),
+            .value("public-key", "FILE", "PEM file with an RSA key of 3072 bits or more").of("escrow"),
             .value("private-key", "FILE", "PEM of its private half").of("restore"),
             .value("escrow", "FILE", "the output of keys escrow").of("restore"),
             .value("lost", "NAME", "the wrapping key that is lost").of("abandon"),
             .value("partner", "NAME", "the partner whose key is unusable").of("abandon"),
             .flag(
                 "accept-older",
-                "even if the main database is older than it was, or a copy: keys of jobs that it lacks are destroyed"
+                "accepts an older or copied main database: keys of jobs that it lacks are destroyed"
             ).of("sweep"),
             .value(
                 "confirm", "NAME", "abandon: the name again; sweep: numbers of unknown partners with keys below"

@@ -13,7 +13,7 @@ extension Command {
         // A damaged line costs its own key alone.
         let entries = lines.compactMap { try? JSONDecoder().decode(KeyEscrow.Entry.self, from: $0) }
         // Of a key store without partners it is empty.
-        guard lines.isEmpty || !entries.isEmpty else { throw UsageError("--escrow \(escrow) has no line of an escrow") }
+        guard lines.isEmpty || !entries.isEmpty else { throw UsageError("--escrow \(escrow) contains no escrow") }
         let store = try Self.keyStore(configuration)
         try await store.checkPair(try await Self.noted(configuration))
         // Before anything is changed.

@@ -71,7 +71,7 @@ extension Command {
         return Set(
             try text.split(separator: ",", omittingEmptySubsequences: false).map {
                 guard let number = Int64($0) else {
-                    throw UsageError("'keys sweep' takes numbers of partners with --confirm, such as 7,9")
+                    throw UsageError("'keys sweep' takes partners' numbers with --confirm, such as 7,9")
                 }
                 return number
             })

@@ -10,7 +10,7 @@ extension Command {
         options: [
             .value(
                 "batch", "FILE",
-                #"lines of {"mrz": [LINE, ...]} or {"barcode": TEXT} (- for standard input); an answer a line, in order"#
+                #"lines of {"mrz": [LINE, ...]} or {"barcode": TEXT} (- for standard input); one answer per line"#
             )
         ],
         body: { arguments in

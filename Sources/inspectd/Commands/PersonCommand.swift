@@ -15,7 +15,7 @@ extension Command {
         takesOperands: true,
         options: [
             .value("partner", "NAME", "the partner"),
-            .value("reference", "R", "the partner's userReference of the person")
+            .value("reference", "R", "the partner's userReference for the person")
                 .personal.of("erase", "withdraw", "export"),
             .purpose.of("export"),
             .value("job", "ID", "the job, which may be erased").of("consent"),

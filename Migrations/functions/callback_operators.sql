@@ -259,7 +259,7 @@ COMMENT ON COLUMN insp.v_callback.state IS
 COMMENT ON COLUMN insp.v_callback.is_claimed IS 'Whether it is being sent or was claimed ahead';
 COMMENT ON COLUMN insp.v_callback.due_at IS 'Not sent before this time; null: delivered';
 COMMENT ON COLUMN insp.v_callback.attempts IS 'Attempts that count towards its schedule; if delivered, all attempts';
-COMMENT ON COLUMN insp.v_callback.released IS 'Attempts that failed through our fault, until it is delivered';
+COMMENT ON COLUMN insp.v_callback.released IS 'Attempts that failed because of our own fault, until it is delivered';
 COMMENT ON COLUMN insp.v_callback.delivered_at IS 'When a 2xx status was received, or it could be pulled';
 COMMENT ON COLUMN insp.v_callback.last_http_status IS 'Status of the last attempt''s answer; null: none came';
 COMMENT ON COLUMN insp.v_callback.last_error IS 'What was wrong with the last attempt, or why an operator dead-lettered it';

@@ -81,7 +81,7 @@ package enum Seal {
     package static func keyID(of sealed: Data) throws(InspectError) -> KeyID {
         guard sealed.count >= self.overhead else { throw InspectError(.sealBroken, "too few bytes") }
         guard sealed.first == self.version, let id = KeyID(sealed.dropFirst().prefix(16)) else {
-            throw InspectError(.sealBroken, "not a version of the format that this program knows")
+            throw InspectError(.sealBroken, "an unknown version of the format")
         }
         return id
     }

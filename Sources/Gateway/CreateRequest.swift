@@ -137,7 +137,7 @@ struct CreateRequest {
     }
 
     private static func twice(_ name: String) -> InspectError {
-        InspectError(.payloadInvalid, "'\(name.prefix(40))' comes twice", field: String(name.prefix(40)))
+        InspectError(.payloadInvalid, "'\(name.prefix(40))' appears twice", field: String(name.prefix(40)))
     }
 
     private mutating func finish(
@@ -152,7 +152,7 @@ struct CreateRequest {
         try WorkflowDefinition.unfold(&object)
         for (name, value) in fixed {
             guard (object[name] ?? value) as? String == value else {
-                throw InspectError(.payloadInvalid, "\(name) is not that of the path", field: name)
+                throw InspectError(.payloadInvalid, "\(name) differs from the one in the path", field: name)
             }
             object[name] = value
         }
@@ -207,7 +207,8 @@ struct CreateRequest {
             }
             guard sums.isEmpty || sums.count == contents.count else {
                 throw InspectError(
-                    .digestInvalid, "\(name): not as many digests as frames", hint: "Give one digest for each frame.",
+                    .digestInvalid, "\(name): the number of digests differs from the number of frames",
+                    hint: "Give one digest for each frame.",
                     field: "parts.\(name)")
             }
             if !sums.isEmpty { digests[name] = kind.row.isMany ? sums : sums[0] }

@@ -163,7 +163,7 @@ package final class GatewayService: Sendable {
             case .link(let prepare):
                 // A frame in a partner's page is of the gateway's origin, too: no other page has a reason to call.
                 guard method == "GET" || CrossOrigin.isOwn(request) else {
-                    throw InspectError(.parameterInvalid, "a page of another origin sent it", field: "Origin")
+                    throw InspectError(.parameterInvalid, "it was sent by a page of another origin", field: "Origin")
                 }
                 let link = try await self.link(request, address, isLate: route.content == .recording)
                 try Self.checkQuery(request)
@@ -232,7 +232,9 @@ package final class GatewayService: Sendable {
     /// A body is read only where one belongs: that of an unknown client is not worth its memory.
     private func checkContent(_ content: GatewayRoute.Content, _ request: HTTPRequest) throws(InspectError) {
         if case .none = content {
-            guard !request.hasBody else { throw InspectError(.parameterInvalid, "\(request.method) has no body here") }
+            guard !request.hasBody else {
+                throw InspectError(.parameterInvalid, "\(request.method) takes no body here")
+            }
             return
         }
         let words = (request.headers["content-type"] ?? "").split(separator: ";", omittingEmptySubsequences: false)

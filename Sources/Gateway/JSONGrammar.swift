@@ -86,7 +86,7 @@ struct JSONGrammar {
                 }
                 let name = try self.string(keeping: true)
                 self.path.append(.name(name))
-                guard names.insert(name).inserted else { throw self.fault("'\(name.prefix(40))' comes twice") }
+                guard names.insert(name).inserted else { throw self.fault("'\(name.prefix(40))' appears twice") }
                 self.skipSpace()
                 guard self.take(":") else { throw self.fault("a colon is missing") }
                 try self.count()
@@ -269,7 +269,7 @@ struct JSONGrammar {
         }
         return InspectError(
             .payloadInvalid, text,
-            hint: "A body is one JSON object (RFC 8259) in UTF-8; no name comes twice in an object.",
+            hint: "A body is one JSON object (RFC 8259) in UTF-8; no name may appear twice in an object.",
             field: names.isEmpty ? nil : names.joined(separator: "."))
     }
 }

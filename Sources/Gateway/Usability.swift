@@ -79,7 +79,7 @@ extension GatewayRoute {
             let language = call.request.query["language"] ?? "en"
             guard language.wholeMatch(of: /[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?/) != nil else {
                 throw InspectError(
-                    .parameterInvalid, "language", hint: "A language is de, or de-AT.", field: "language")
+                    .parameterInvalid, "language", hint: "A language is a tag such as de or de-AT.", field: "language")
             }
             let isTest = call.credential.isTest
             guard isTest || call.service.usability != nil else { throw InspectError(.analyzerUnavailable) }
@@ -126,7 +126,8 @@ extension GatewayRoute {
         guard let specimen = images.lazy.compactMap({ TestSpecimen($0.bytes) }).first else {
             throw InspectError(
                 .partMissing, "a specimen",
-                hint: "A test has inspectd-specimen:passed, or another specimen, instead of an image.", field: "FRONT")
+                hint: "A test sends inspectd-specimen:passed, or another specimen, instead of an image.", field: "FRONT"
+            )
         }
         let document = specimen.document(of: .id, parts: images.map(\.kind))
         // What a job says in its result, and what this call refuses.

@@ -52,7 +52,8 @@ enum WorkflowDefinition {
     /// What is said twice could be said in two ways.
     private static func set(_ name: String, _ value: Any, in object: inout [String: Any]) throws(InspectError) {
         guard object[name] == nil else {
-            throw InspectError(.payloadInvalid, "\(name) comes with \(self.member), or twice in it", field: name)
+            throw InspectError(
+                .payloadInvalid, "\(name) is given next to \(self.member), or twice within it", field: name)
         }
         object[name] = value
     }

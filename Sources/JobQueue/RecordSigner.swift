@@ -60,7 +60,7 @@ package final class RecordSigner {
             let checkpoint = RecordCheckpoint(
                 number: number + 1, atMicroseconds: max(now, newest?.atMicroseconds ?? 0), headsText: text,
                 key: self.key)
-        else { throw Refusal(description: "insp.record_heads returned something else") }
+        else { throw Refusal(description: "insp.record_heads returned an unexpected value") }
         guard try await self.store.add(checkpoint) else { return nil }
         self.last = checkpoint
         return checkpoint
@@ -78,7 +78,7 @@ package final class RecordSigner {
         }
         guard newest != nil || number == 0 else {
             throw Refusal(
-                description: "checkpoint \(number) is not signed by a known key: give former keys by --public-key")
+                description: "checkpoint \(number) is not signed by a known key: give former keys with --public-key")
         }
         self.stranger = newest?.number ?? 0 == number ? nil : number
         return (newest, number)
@@ -130,7 +130,7 @@ package final class RecordSigner {
         }
         verifier.end()
         if let fault = verifier.finish().faults.first {
-            throw Refusal(description: "the record is not what was signed: \(fault.message)")
+            throw Refusal(description: "the record differs from what was signed: \(fault.message)")
         }
     }
 

@@ -26,7 +26,7 @@ package actor RecordStore {
     package func heads() async throws -> (heads: RecordHeads, text: String) {
         let text = try await self.query("SELECT insp.record_heads()::text", [])[0].string(0)
         guard let heads = RecordHeads(json: Data(text.utf8)) else {
-            throw InspectError(.internalError, "insp.record_heads returned something else")
+            throw InspectError(.internalError, "insp.record_heads returned an unexpected value")
         }
         return (heads, text)
     }

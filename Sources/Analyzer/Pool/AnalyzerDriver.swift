@@ -184,7 +184,7 @@ private struct ProcessLoss {
         let stage = "stage \(stage)"
         switch self.failure {
         case .deadline: return InspectError(.analyzerTimeout, "\(stage): no answer within \(deadline)")
-        case .garbage: return InspectError(.analyzerCrashed, "\(stage): the answer breaks the protocol")
+        case .garbage: return InspectError(.analyzerCrashed, "\(stage): the answer violates the protocol")
         case .tooLarge(let size):
             return InspectError(
                 .analyzerCrashed, "\(stage): an answer of \(size) bytes; the limit is \(configuration.largestFrame)")

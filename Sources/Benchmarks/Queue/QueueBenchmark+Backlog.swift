@@ -87,7 +87,7 @@ extension QueueBenchmark.Backlog {
         for backlog in self.backlogs.sorted() {
             let waiting = try await database.waiting()
             guard waiting <= backlog else {
-                throw InspectError(.internalError, "\(waiting) jobs wait already, more than \(backlog)")
+                throw InspectError(.internalError, "\(waiting) jobs are already waiting, more than \(backlog)")
             }
             let start = ContinuousClock.now
             try await BacklogFill(database).add(backlog - waiting, like: requests, progress)

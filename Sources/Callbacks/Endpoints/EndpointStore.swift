@@ -300,7 +300,7 @@ package struct EndpointStore {
                 secret.first != " ", secret.last != " "
             else {
                 throw InspectError(
-                    .endpointInvalid, name, hint: "An API key has 1 to 4096 characters that a header may hold.")
+                    .endpointInvalid, name, hint: "An API key has 1 to 4096 characters that a header may contain.")
             }
         case .clientSecret:
             guard !secret.isEmpty, secret.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {

@@ -76,7 +76,7 @@ package struct JobSeal: Sendable {
     package func values(_ sealed: Data) throws(InspectError) -> SealedValues {
         let text = try self.request(sealed)
         guard let values = try? JSONDecoder().decode(SealedValues.self, from: text) else {
-            throw InspectError(.sealBroken, "not values of a request")
+            throw InspectError(.sealBroken, "not the values of a request")
         }
         return values
     }

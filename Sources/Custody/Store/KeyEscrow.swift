@@ -84,7 +84,7 @@ package enum KeyEscrow {
         }
         guard let found else {
             ERR_clear_error()
-            throw InspectError(.keyFileInvalid, "no PEM of a key without a passphrase")
+            throw InspectError(.keyFileInvalid, "not a PEM key without a passphrase")
         }
         guard EVP_PKEY_get_base_id(found) == EVP_PKEY_RSA, Int(EVP_PKEY_get_bits(found)) >= self.smallestModulus else {
             EVP_PKEY_free(found)

@@ -132,7 +132,8 @@ package final class KeyStore: Sendable {
         } catch let error as InspectError {
             switch error.code {
             case .databaseUnavailable: throw InspectError(.keysUnavailable, "the key store: \(error.detail)")
-            case .gatewayOverloaded: throw InspectError(.keysUnavailable, "too many wait for the key store")
+            case .gatewayOverloaded:
+                throw InspectError(.keysUnavailable, "too many calls are waiting for the key store")
             default: throw error
             }
         } catch {

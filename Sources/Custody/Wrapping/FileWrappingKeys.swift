@@ -62,7 +62,7 @@ package enum KeyFile {
             }
             keys.append(FileWrappingKey(id: id, secret: secret))
         }
-        guard !keys.isEmpty else { throw InspectError(.keyMissing, "\(path) holds no key") }
+        guard !keys.isEmpty else { throw InspectError(.keyMissing, "\(path) contains no key") }
         return keys
     }
 
@@ -137,7 +137,7 @@ package enum KeyFile {
         let day = now.formatted(.iso8601.year().month().day())
         let id = name ?? "\(day)-\(KeyID.new().text.suffix(4))"
         guard WrappingKeys.isName(id), !known.contains(id) else {
-            throw InspectError(.keyFileInvalid, "\(id) is not a valid name for a new key of the file")
+            throw InspectError(.keyFileInvalid, "\(id) is not a valid name for a new key in the file")
         }
         var bytes = isThere ? [UInt8](FileManager.default.contents(atPath: path) ?? Data()) : []
         defer { bytes.wipe() }

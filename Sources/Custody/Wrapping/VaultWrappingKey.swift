@@ -122,7 +122,7 @@ final class VaultWrappingKey: WrappingKey {
         let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body))
         guard response.status == 200 else { throw self.failure(response.status, answer?.errors ?? []) }
         guard response.bodyFailure == nil, let data = answer?.data else {
-            throw InspectError(.keysUnavailable, "the KMS returned no JSON of its API")
+            throw InspectError(.keysUnavailable, "the KMS did not answer with its API's JSON")
         }
         return data.mapValues(\.text).compactMapValues(\.self)
     }

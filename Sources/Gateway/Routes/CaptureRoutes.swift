@@ -106,7 +106,7 @@ extension GatewayRoute {
                 id: "getCaptureAsset", summary: "A file of the page; capture.js embeds it in a partner's page",
                 answers: [
                     .init(description: "A script, a style sheet or texts", type: "*/*", headers: [.entityTag]),
-                    .init(status: 304, description: "The file is as it was", headers: [.entityTag]),
+                    .init(status: 304, description: "The file is unchanged", headers: [.entityTag]),
                 ], refusals: [404]),
             .everyone { _, request, _ in
                 guard let asset = CaptureAsset.all.first(where: { $0.name == request.segments.last }) else {

@@ -49,7 +49,7 @@ extension GatewayRoute {
                 answers: [
                     .json("The job", "Job", .entityTag, .retryAfter).encrypted
                         .showing(.passed, .rejected, .liveness),
-                    .init(status: 304, description: "The job is as it was", headers: [.entityTag]),
+                    .init(status: 304, description: "The job is unchanged", headers: [.entityTag]),
                 ], refusals: [404, 410]),
             .scope(.read) { (call) throws(InspectError) in
                 let (id, wait) = (try call.jobID(), try call.wait())

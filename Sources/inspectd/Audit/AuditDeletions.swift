@@ -21,7 +21,7 @@ struct AuditDeletions {
         let from = try self.time("begin") ?? 0
         let until = try self.time("until") ?? now
         guard from < until, until <= now else {
-            throw UsageError("--begin must be before --until, and --until not in the future")
+            throw UsageError("--begin must be before --until, and --until must not be in the future")
         }
         // What is not in the chain yet could be changed unnoticed.
         try await self.waitForChain(until, store)

@@ -99,7 +99,7 @@ struct ShadowFile: Sendable {
                 switch error {
                 case .unknown:
                     let names = LimitChanges.names.joined(separator: ", ")
-                    throw UsageError("--shadow: there is no limit '\(name)', but \(names)")
+                    throw UsageError("--shadow: '\(name)' is not a limit; the limits are \(names)")
                 case .takes(numbers: 1): throw UsageError("--shadow: \(name) takes a number")
                 case .takes: throw UsageError("--shadow: \(name) takes two numbers, the lower one first")
                 }

@@ -51,7 +51,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_renew(bigint, text, text) IS
-    'Releases a callback from its dispatcher and sets its state. Attempts restart at 0, unless it is dead-lettered with a reason. One that is pulled gets another place. False: no such callback, or it cannot be dead-lettered';
+    'Releases a callback from its dispatcher and sets its state. Attempts restart at 0, unless it is dead-lettered with a reason. A callback that is pulled gets a new position. False: no such callback, or it cannot be dead-lettered';
 
 CREATE OR REPLACE FUNCTION insp.callback_replay(p_webhook_id text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -138,7 +138,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_since(timestamptz) IS
-    'The number below which callbacks are older than a time; inexact by the length of a transaction, since numbers are drawn before the commit';
+    'The number below which callbacks are older than a time; accurate to the length of a transaction, since numbers are drawn before the commit';
 
 CREATE OR REPLACE FUNCTION insp.callback_dead_letter(p_webhook_id text, p_reason text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -163,7 +163,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_dead_letter(text, text) IS
-    'Dead-letters a callback that is pending or held; an attempt under way may still arrive. The reason is not kept for a job whose references are removed. false: the callback is in another state, or there is none';
+    'Dead-letters a callback that is pending or held; an attempt under way may still arrive. The reason is not kept for a job whose references are removed. false: the callback does not exist or is in another state';
 GRANT EXECUTE ON FUNCTION insp.callback_dead_letter(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_counts() RETURNS TABLE (

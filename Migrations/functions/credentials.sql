@@ -122,7 +122,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.create_test_credential(text, text[], text, interval, text[]) IS
-    'Creates a credential whose jobs are tests: their parts are specimens with fixed outcomes. They belong to a separate partner (test_partner), so that they are never found, compared or counted with real ones; their events are pulled (GET /events), until insp.set_endpoint gives its endpoint a URL. Otherwise as insp.create_credential';
+    'Creates a credential whose jobs are tests: their parts are specimens with fixed outcomes. They belong to a separate partner (test_partner) and are never found, compared or counted with real ones; their events are pulled (GET /events), until insp.set_endpoint gives its endpoint a URL. Otherwise as insp.create_credential';
 GRANT EXECUTE ON FUNCTION insp.create_test_credential(text, text[], text, interval, text[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_origins(key_id text, origins text[]) RETURNS text[]

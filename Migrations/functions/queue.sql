@@ -97,7 +97,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT insp.notify('insp_control', coalesce(p_worker::text, '*'))
 $$;
 COMMENT ON FUNCTION insp.tell(bigint) IS
-    'Asks one worker or all, on channel insp_control, to poll at once, unless insp.notify is off; only a hint, since heartbeats and claims see everything anyway';
+    'Asks one worker or all, on channel insp_control, to poll at once, unless insp.notify is off; only a hint, since heartbeats and claims notice everything anyway';
 
 CREATE OR REPLACE FUNCTION insp.notify(p_channel text, p_payload text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$

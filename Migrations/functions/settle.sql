@@ -84,7 +84,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.drop_unkept_parts(bigint[]) IS
-    'Removes the parts of those of these jobs that are finished and whose partner keeps none; what cannot be removed now is left to insp.purge';
+    'Removes the parts of the finished ones among these jobs if their partner keeps none; insp.purge removes later what cannot be removed now';
 
 CREATE OR REPLACE FUNCTION insp.finish_failed(
     p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]

@@ -5,7 +5,7 @@ CREATE TABLE insp.region (
     name text NOT NULL UNIQUE CHECK (name ~ '^[A-Z][A-Z0-9-]{1,15}$'),
     is_served boolean NOT NULL DEFAULT false
 );
--- Read where a request has no region: empty in a deployment that names none.
+-- Read if a request has no region: empty in a deployment that names none.
 CREATE INDEX region_served ON insp.region (id) WHERE is_served;
 COMMENT ON TABLE insp.region IS 'Data centres. A job with a region is processed only by workers of that region';
 COMMENT ON COLUMN insp.region.id IS 'Its number in the queue''s keys; 0 is reserved for jobs that any worker may process';

@@ -1,4 +1,4 @@
--- Approvals: where a deployment requires it, one login proposes a change and another one approves it.
+-- Approvals: if a deployment requires it, one login proposes a change and another one approves it.
 -- After: record
 
 CREATE OR REPLACE FUNCTION insp.need_approval(p_action text, p_applies boolean DEFAULT true) RETURNS void

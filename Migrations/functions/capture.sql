@@ -205,7 +205,7 @@ DECLARE
         ELSE ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'callbackUrl'] END;
     own constant text[] := ARRAY['challenge', 'consent', 'review'];
     person constant text[] := ARRAY(SELECT k.kind FROM insp.part_kind k WHERE k.source = 'person');
-    -- Without what the camera should have taken of the person, where the partner lets a reviewer decide; never without the document.
+    -- Without what the camera should have taken of the person, if the partner lets a reviewer decide; never without the document.
     declines constant boolean := s.fallback = 'review' AND EXISTS (SELECT FROM unnest(s.parts) k WHERE k = ANY (person) AND k <> ALL (p_kinds));
     other text;
     given insp.challenge;
@@ -244,7 +244,7 @@ COMMENT ON FUNCTION insp.capture_payload(insp.capture_session, jsonb, text[]) IS
 
 CREATE OR REPLACE FUNCTION insp.capture_grace() RETURNS interval
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- The gateway looks the link up when a request's head arrives, and its body may take five minutes. Where it did not arrive, the
+    -- The gateway looks the link up when a request's head arrives, and its body may take five minutes. If it did not arrive, the
     -- page sends it again whole.
     SELECT interval '6 minutes'
 $$;

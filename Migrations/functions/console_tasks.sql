@@ -342,7 +342,7 @@ CREATE OR REPLACE FUNCTION insp.tasks_about(p_jobs bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
-    -- Where nobody works at the console, erasure and retention read nothing more.
+    -- If nobody works at the console, erasure and retention read nothing more.
     IF NOT EXISTS (SELECT FROM insp.console_task t WHERE t.reason IS NOT NULL) THEN
         RETURN '{}'::bigint[];
     END IF;

@@ -198,7 +198,7 @@ GRANT EXECUTE ON FUNCTION insp.person_destroyed(integer, bytea, timestamptz, boo
 
 CREATE OR REPLACE FUNCTION insp.face_in_use(p_partner integer, p_index bytea, p_since timestamptz) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
-    -- Seconds after a deletion whose jobs are removed at once, an hour where they stay for months.
+    -- Seconds after a deletion whose jobs are removed at once, an hour if they stay for months.
     UPDATE insp.person_gone g
     SET due_at = clock_timestamp() + least(interval '1 h', greatest(interval '2 s', clock_timestamp() - g.since))
     WHERE g.partner_id = p_partner AND g.index = p_index AND g.keeps_jobs AND g.since = p_since

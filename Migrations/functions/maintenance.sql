@@ -301,7 +301,7 @@ BEGIN
     ), over AS MATERIALIZED (
         SELECT h.row, h.job_id FROM heads h WHERE h.is_over
         UNION
-        -- Where the whole head has expired, there are more after it.
+        -- If the whole head has expired, there are more after it.
         SELECT r.row, r.job_id
         FROM (SELECT h.queue, h.floor FROM heads h GROUP BY h.queue, h.floor HAVING bool_and(h.is_over) AND count(*) = 32) q,
             LATERAL (

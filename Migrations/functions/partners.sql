@@ -22,7 +22,7 @@ COMMENT ON FUNCTION insp.partner_number(text) IS 'Number of a partner; refuses o
 CREATE OR REPLACE FUNCTION insp.may_act(p_partner integer) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    -- The login itself, even where a function runs with its owner's rights.
+    -- The login itself, even if a function runs with its owner's rights.
     me constant oid := to_regrole(quote_ident(session_user));
 BEGIN
     RETURN coalesce((SELECT bool_or(b.partner_id = p_partner AND b.login = session_user AND b.role = me AND b.is_active)

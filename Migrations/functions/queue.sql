@@ -214,7 +214,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
             LEFT JOIN worker w ON k.lane = ANY (w.lanes) AND (k.region = 0 OR w.region = k.region)
         GROUP BY k.region, k.lane
     ), running AS MATERIALIZED (
-        -- Read only where a partner has a limit.
+        -- Read only if a partner has a limit.
         SELECT k.partner_id, count(*) AS jobs FROM insp.lease l JOIN insp.queue k ON k.id = l.queue GROUP BY k.partner_id
     )
     SELECT q.id, y.why, y.remedy

@@ -21,7 +21,7 @@ BEGIN
             -- The face SDK reads its event from the result of a failed job as well. A job that fails before or outside a worker, such as by
             -- a cancellation, has none yet.
             CASE WHEN u.summary #>> '{error,code}' IS NULL OR u.summary ? 'faceSdk'
-                    -- Read once, where a job has failed: a function would be called for each.
+                    -- Read once, if a job has failed: a function would be called for each.
                     OR j.workflow <> ALL (ARRAY(SELECT w.name FROM insp.workflow w WHERE w.face_event IS NOT NULL)) THEN u.summary
                 ELSE u.summary || insp.failed_face_event(j.workflow, u.summary #>> '{error,code}') END AS summary,
             CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
@@ -107,7 +107,7 @@ BEGIN
         IF NOT insp.may_be_of_row(SQLSTATE) THEN
             RAISE;
         ELSIF cardinality(p_jobs) = 1 THEN
-            -- This also raises where it is not the row's fault: it writes the same tables by the same function.
+            -- This also raises if it is not the row's fault: it writes the same tables by the same function.
             RETURN QUERY SELECT f.id FROM insp.finish_damaged(p_jobs[1], p_fences[1], SQLSTATE, p_attempts[1], p_crashes[1]) AS f (id);
             RETURN;
         END IF;

@@ -71,7 +71,7 @@ enum ChipStage {
         return facts
     }
 
-    /// The chip's portrait, reduced; `nil` where none can be read.
+    /// The chip's portrait, reduced; `nil` if none can be read.
     static func preview(_ parts: [PartView]) -> Preview? {
         guard let part = parts.first(where: { $0.kind == PartKind.dg2.rawValue }) else { return nil }
         return try? self.image(part.withBytes { Array($0) }).preview()

@@ -7,7 +7,7 @@ package final class UsabilityEngine: AnalyzerEngine {
     /// Its stage, beside ``StageEngine/previewStage``.
     package static let stage = "usability"
 
-    /// Finds the face of a selfie. Where its model is missing, only selfies are refused.
+    /// Finds the face of a selfie. If its model is missing, only selfies are refused.
     private let faces: Result<FaceEngine, InspectError>
 
     /// - Parameter models: The folder with the model that finds a face's points; `nil`: there are no selfies.

@@ -11,8 +11,8 @@ enum VIZStage {
     ///
     /// Only lines that may show a field are read (``VIZPlan``).
     ///
-    /// - Parameter expected: The values of the document's machine-readable data; `nil` where there are none.
-    /// - Returns: `nil` where reading is not worth the time: the VIZ cannot be located, the image is rejected anyway, or this is a
+    /// - Parameter expected: The values of the document's machine-readable data; `nil` if there are none.
+    /// - Returns: `nil` if reading is not worth the time: the VIZ cannot be located, the image is rejected anyway, or this is a
     ///   licence's back, which has no fields beside its barcode.
     static func facts(
         _ image: DecodedImage, side: DocumentFacts, expected: VIZExpectation?, today: CalendarDate,
@@ -73,7 +73,7 @@ enum VIZStage {
                 facts.lines[line].isConfirmed = again.shows(doubt.value, confidence: doubt.limit)
                 others.append(doubt.hasKnownWords ? again.spelt : again)
             }
-            // Where the other network is sure of another text in both, the first was wrong.
+            // If the other network is sure of another text in both, the first was wrong.
             if facts.lines[line].isConfirmed != true, others.count == 2,
                 others.allSatisfy({ $0.isCertain }), others[0].saysTheSame(as: others[1], confidence: 0)
             {

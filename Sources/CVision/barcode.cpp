@@ -30,7 +30,7 @@ namespace {
 
 /// ZXing scans line by line; beyond this side a barcode's modules are far wider than it needs.
 constexpr int widest_scan = 2200;
-/// Longer side of the whole image's scan where no region looks like a barcode.
+/// Longer side of the whole image's scan if no region looks like a barcode.
 constexpr int quick_side = 1000;
 
 /// Processor time of the thread in milliseconds: a busy machine must not read less than an idle one.
@@ -157,8 +157,8 @@ constexpr std::array<Round, 8> stacked_rounds{{
     {true, 1, 1, -1},
     {true, 1.5, 2, 3},
 }};
-/// The rounds that run before the whole image is read, whatever the time limit: a third of a second where all fail on a true
-/// barcode, almost nothing where there is none.
+/// The rounds that run before the whole image is read, whatever the time limit: a third of a second if all fail on a true
+/// barcode, almost nothing if there is none.
 constexpr size_t quick_rounds = 3;
 /// Square barcodes are large for their modules.
 constexpr std::array<Round, 2> square_rounds{{

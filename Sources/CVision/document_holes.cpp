@@ -83,7 +83,7 @@ Away away_from_table(const cv::Mat &view, int margin) {
         for (int x = 0; x < document.width; ++x) to[x] = static_cast<float>(row[static_cast<size_t>(x)]);
         for (int x = 0; x < document.width; ++x) alike += to[x] < limit + least_contrast ? 1 : 0;
     }
-    // Where most of the document looks like the table, a hole shows nothing.
+    // If most of the document looks like the table, a hole shows nothing.
     if (alike > document.area() / 2) return {};
     return {away, limit};
 }

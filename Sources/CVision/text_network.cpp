@@ -271,7 +271,7 @@ std::vector<Character> read_line(const cv::Mat &crop, Readers readers) {
     const Tensor input = normalised(strip);
     Tensor x = answers(input, readers == Readers::second);
     if (readers == Readers::both) {
-        // The mean of what they believe: where one is sure and the other not, the sure one decides.
+        // The mean of what they believe: if one is sure and the other not, the sure one decides.
         const Tensor other = answers(input, true);
         for (size_t i = 0; i < x.values.size(); ++i) x.values[i] = (x.values[i] + other.values[i]) / 2;
     }

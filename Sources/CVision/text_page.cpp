@@ -202,7 +202,7 @@ private:
             }
             if (run > 0) {
                 if (2 * around > own) break;
-                // A field's number before its value is smaller. Where a portrait cut the line, a full stop, a hyphen or the edge
+                // A field's number before its value is smaller. If a portrait cut the line, a full stop, a hyphen or the edge
                 // of its own letter ends nothing.
                 const bool is_point = is_cut && empty <= height / 2 && run <= height / 2 && low - high < 0.35 * height;
                 const bool is_edge = is_cut && run <= 2 && std::abs(x - start) == run;

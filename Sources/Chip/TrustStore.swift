@@ -205,7 +205,7 @@ package final class TrustStore {
         }
         let certificate = entry.certificate
         guard depth < Self.longestChain else { return nil }
-        // Ends the search where two certificates certify each other.
+        // Ends the search if two certificates certify each other.
         entry.trust = .pending
         // One that names itself as issuer takes no room: it is the same authority with another key. Nor does one that
         // certifies nobody, but signs revocation lists.

@@ -16,7 +16,7 @@ struct CaseRow: Sendable {
     var because: [String]
     var holder: String?
     var isMine: Bool
-    /// Who decided it first, where a second person must confirm.
+    /// Who decided it first, if a second person must confirm.
     var firstBy: String?
     /// Whether the person may take it.
     var mayTake: Bool

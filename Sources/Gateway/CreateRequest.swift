@@ -89,7 +89,7 @@ struct CreateRequest {
                 self.parts[kind, default: []].append(field.value)
                 continue
             }
-            // Where no member is long, the long value is a part with a wrong name.
+            // If no member is long, the long value is a part with a wrong name.
             guard Self.isKnown(field.name, known) && (known != nil || field.value.count <= LongTexts.threshold) else {
                 throw Self.unknown(field.name, names)
             }

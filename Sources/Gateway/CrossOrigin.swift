@@ -19,7 +19,7 @@ enum CrossOrigin {
 
     /// Whether a page of the gateway's own origin sent a request, as far as browsers say; other programs say nothing.
     ///
-    /// By `Sec-Fetch-Site` where a browser sends it: a proxy may have replaced the host.
+    /// By `Sec-Fetch-Site` if a browser sends it: a proxy may have replaced the host.
     static func isOwn(_ request: HTTPRequest) -> Bool {
         if let site = request.headers["sec-fetch-site"] { return site == "same-origin" }
         guard let origin = request.headers["origin"] else { return true }

@@ -229,7 +229,7 @@ package final class GatewayService: Sendable {
             field: String(name))
     }
 
-    /// A body is read only where one belongs: that of an unknown client is not worth its memory.
+    /// A body is read only if one belongs: that of an unknown client is not worth its memory.
     private func checkContent(_ content: GatewayRoute.Content, _ request: HTTPRequest) throws(InspectError) {
         if case .none = content {
             guard !request.hasBody else {

@@ -38,7 +38,7 @@ extension GatewayStore {
                 for: Self.context(id, credential.partnerID))
         }
         let whole = try Self.json(["request": request.payload, "options": request.options])
-        // Keyed where requests are sealed: a reference could be guessed from a plain digest.
+        // Keyed if requests are sealed: a reference could be guessed from a plain digest.
         func digest(_ text: String, _ use: String) -> PostgresValue {
             .bytes(Data(index?.index(text, use: use) ?? SHA256.digest(Array(text.utf8))))
         }

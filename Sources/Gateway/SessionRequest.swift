@@ -97,9 +97,9 @@ struct SessionAnswer: Encodable {
     var success: Bool
     var livenessPassed: Bool
     var reason: String
-    /// Present and true where the blob had been accepted before, under the same idempotency key.
+    /// Present and true if the blob had been accepted before, under the same idempotency key.
     var isRepeated: Bool?
-    /// Present and true where it is a test.
+    /// Present and true if it is a test.
     var test: Bool?
 
     /// What a session that waits for its next blob has been answered.

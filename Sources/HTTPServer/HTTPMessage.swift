@@ -32,7 +32,7 @@ package struct HTTPRequest: Sendable {
 
     /// Whether a body was announced, by its length or by a transfer coding.
     package var hasBody: Bool { self.contentLength ?? 0 > 0 || self.headers["transfer-encoding"] != nil }
-    /// The body's length by the client; `nil` where it gave none.
+    /// The body's length as stated by the client; `nil` if it gave none.
     package var contentLength: Int? { self.headers["content-length"].flatMap { Int($0) } }
 }
 
@@ -87,7 +87,7 @@ package enum HTTPAdmission: Sendable {
     /// Answer without reading the body.
     case refuse(HTTPResponse)
     /// Read the body and pass it to the closure. The requests of one share, such as a partner, take no more of the server
-    /// than is left for others. `limit`: bytes that the body may have, where that is less than the server's limit. `headers`:
+    /// than is left for others. `limit`: bytes that the body may have, if that is less than the server's limit. `headers`:
     /// what the server's own refusals of the request say, such as of a body that is too large. `pace`: with which a body may
     /// take longer than the server's limit.
     case accept(

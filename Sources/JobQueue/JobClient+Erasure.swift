@@ -5,7 +5,7 @@ internal import Postgres
 extension JobClient {
     /// Erases a person's jobs and faces.
     ///
-    /// - Parameter index: Of the reference as the database has it: of the pseudonym, where the jobs are sealed.
+    /// - Parameter index: Of the reference as the database has it: of the pseudonym, if the jobs are sealed.
     /// - Returns: How many jobs.
     package func erasePerson(_ index: Data, of partner: String) async throws -> Int {
         try await self.translating { connection in

@@ -168,7 +168,7 @@ package final class JobContext: Sendable {
     /// Records that a blob of the job's session is about to be sent to a vendor's server.
     ///
     /// - Parameter blob: Its place in the session.
-    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/vendorOutcomeUnknown`` where an earlier attempt may
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/vendorOutcomeUnknown`` if an earlier attempt may
     ///   have sent it: a blob can be used once.
     package func beginSession(blob: Int = 0) async throws {
         guard try await self.reading(QueueStatements.beginSession(of: self.job, blob: blob)).single().bool(0) else {

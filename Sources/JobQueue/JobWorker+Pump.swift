@@ -106,7 +106,7 @@ extension JobWorker {
 
     // MARK: Failures
 
-    /// A job has one row in the queue or one lease. Where someone wrote a second row, every claim of it would fail.
+    /// A job has one row in the queue or one lease. If someone wrote a second row, every claim of it would fail.
     private func dropStrays(
         _ claiming: WorkerMachine.Claiming, on source: ReconnectingConnection, after error: any Error
     ) async {

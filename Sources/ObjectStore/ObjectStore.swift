@@ -170,7 +170,7 @@ package final class ObjectStore: Sendable {
 
     /// Removes an object. One that does not exist is no failure.
     ///
-    /// - Parameter isPatient: Whether to try again where the store is busy.
+    /// - Parameter isPatient: Whether to try again if the store is busy.
     package func delete(_ object: String, isPatient: Bool = true) async throws {
         try await self.reporting(.delete) {
             do {

@@ -51,7 +51,7 @@ package struct PlacedParts: Sendable {
 }
 
 extension PlacedParts {
-    /// Uploads a request's parts where a store is configured, has the request accepted, and deletes them if it was refused.
+    /// Uploads a request's parts if a store is configured, has the request accepted, and deletes them if it was refused.
     ///
     /// Without an answer of the database they stay: the request may have been accepted. The sweep deletes them if it was not.
     ///

@@ -265,7 +265,7 @@ struct QueryResult: ~Copyable {
         return PostgresError(
             state == nil ? .connectionLost : .server, sqlState: state, field("M") ?? "no message",
             constraint: field("n"), detail: isRefusal ? field("D") : nil, hint: isRefusal ? field("H") : nil,
-            // Empty where a refusal is about no member.
+            // Empty if a refusal is about no member.
             column: isRefusal ? field("c").flatMap { $0.isEmpty ? nil : $0 } : nil)
     }
 

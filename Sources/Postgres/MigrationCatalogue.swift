@@ -1,7 +1,7 @@
 /// Digests of the catalogue's entries for each object of the schema `insp`: definitions, settings, rights and comments.
 ///
 /// The digests of the objects as the files created them are kept in `public.insp_object`. Comparing with a second copy of the
-/// schema would need no table, but would lock the schema's name for seconds: only where the table is missing is that done
+/// schema would need no table, but would lock the schema's name for seconds: only if the table is missing is that done
 /// (``built(by:on:)``). Partitions come and go and are left out, except for rights of their own, which none has; so are owners,
 /// which a restored backup may change.
 enum MigrationCatalogue {

@@ -119,7 +119,7 @@ struct MigrationFolder: Sendable {
         return sql
     }
 
-    /// Lines that begin so. Found by the C library: Swift's own views take ten times as long where nothing is optimised.
+    /// Lines that begin so. Found by the C library: Swift's own views take ten times as long if nothing is optimised.
     private static func lines<Line>(of sql: String, that start: String, _ read: (UnsafePointer<CChar>) -> Line)
         -> [Line]
     {

@@ -250,7 +250,7 @@ extension PostgresRow {
         column.position(in: self.set.names).map { self.set.types[$0] } ?? 0
     }
 
-    /// Names the column also where it is read by position, for most readers by name find the position first.
+    /// Names the column also if it is read by position, for most readers by name find the position first.
     private func mismatch(_ column: some PostgresColumn, _ what: String) -> PostgresError {
         let known = column.position(in: self.set.names).map { self.set.names[$0] }
         let name = known.flatMap { $0 == "?column?" ? nil : $0 } ?? "\(column)"

@@ -18,7 +18,7 @@ private enum Surroundings {
 
 extension TextReader {
     /// The text around the face of a selfie: beside a document's portrait stand labels, days and an MRZ, beside a person nothing of
-    /// that size. Takes 3 ms where there is none.
+    /// that size. Takes 3 ms if there is none.
     ///
     /// - Returns: `nil` without the face's points.
     package func text(around face: FaceFacts, in image: DecodedImage) throws(InspectError) -> TextAroundFace? {

@@ -49,7 +49,7 @@ package struct TextReader: Sendable {
         return VIZLine(text: text, confidences: confidences, quad: line.quad, place: place, height: size / 2)
     }
 
-    /// Reads a place where a value should stand that was not found as a line; nothing where a second reading with less of its
+    /// Reads a place where a value should stand that was not found as a line; nothing if a second reading with less of its
     /// surroundings differs.
     package func read(_ page: TextPage, place: Box) throws(InspectError) -> VIZLine {
         let (text, confidences) = try self.text(page, place)

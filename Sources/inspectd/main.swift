@@ -42,7 +42,7 @@ default: break
 let command: Command
 do { command = try Command.named(name) } catch { exit(error) }
 let rest = Array(words.dropFirst())
-// Help works even where the rest of the line is invalid. Where it is valid, -h may be another option's value.
+// Help works even if the rest of the line is invalid. If it is valid, -h may be another option's value.
 if (try? Arguments(rest, options: command.table)) == nil,
     rest.prefix(while: { $0 != "--" }).contains(where: { ["-h", "--help"].contains($0) })
 {

@@ -20,7 +20,7 @@ package final class ForkedParent: Sendable {
 
     /// Forks. The child creates its engine meanwhile and serves the pool that is configured with the result.
     ///
-    /// - Returns: `nil` where that is impossible, as in a process with several threads: the pool then starts a program.
+    /// - Returns: `nil` if that is impossible, as in a process with several threads: the pool then starts a program.
     package static func fork(makeEngine: () throws -> any AnalyzerEngine) -> ForkedParent? {
         guard csys_thread_count() == 1 else { return nil }
         var sockets: (ours: CInt, theirs: CInt) = (-1, -1)

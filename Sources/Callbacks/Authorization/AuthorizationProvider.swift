@@ -9,7 +9,7 @@ package protocol AuthorizationProvider: Sendable {
     /// - Throws: ``AuthorizationError``.
     func authorize(_ request: AuthorizationRequest) async throws(AuthorizationError) -> AccessToken
 
-    /// Revokes a token whose authorization was removed. Called only where there is a revocation URL.
+    /// Revokes a token whose authorization was removed. Called only if there is a revocation URL.
     ///
     /// - Throws: ``AuthorizationError``; one that is not final is tried again.
     func revoke(_ token: String, _ request: AuthorizationRequest) async throws(AuthorizationError)

@@ -182,7 +182,7 @@ struct CallbackStore: Sendable {
 
     /// Settles attempts, all of them or none.
     ///
-    /// - Throws: ``PostgresError`` with ``PostgresError/isHeldRow`` where an open transaction holds one of the rows.
+    /// - Throws: ``PostgresError`` with ``PostgresError/isHeldRow`` if an open transaction holds one of the rows.
     func settle(_ settlements: [CallbackSettlement]) async throws -> CallbackRecord {
         let row = try await self.connection.pipeline([self.statement(settlements)])[0].single()
         var record = CallbackRecord()

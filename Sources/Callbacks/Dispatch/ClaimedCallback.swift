@@ -132,7 +132,7 @@ struct WaitingCallback {
 ///
 /// No body is stored, yet every attempt under a `webhook-id` has the same bytes, whichever dispatcher makes it: all values in a
 /// body, and whether it includes the whole result, are written once, with the event, and never change. Three things can still
-/// change the body. Where retention or erasure removed values, or the result may no longer be sent (an operator switched
+/// change the body. If retention or erasure removed values, or the result may no longer be sent (an operator switched
 /// `inlineResult` off, or the URL left the endpoint's origins), the reduced body gets another `webhook-id`
 /// (``name(_:ofReduced:)``). A version that composes bodies in another way gives new rows another `form`.
 ///

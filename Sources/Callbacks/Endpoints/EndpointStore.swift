@@ -3,7 +3,7 @@ package import Foundation
 internal import InspectCore
 package import Postgres
 
-/// Makes an operator's changes of endpoints. Where a key store is configured, PostgreSQL sees secrets sealed, and this program
+/// Makes an operator's changes of endpoints. If a key store is configured, PostgreSQL sees secrets sealed, and this program
 /// validates what the database then cannot.
 package struct EndpointStore {
     /// Which key will sign an endpoint's callbacks.
@@ -74,7 +74,7 @@ package struct EndpointStore {
     private let connection: PostgresConnection
     private let keys: KeyStore?
 
-    /// - Parameter keys: What seals secrets; `nil` only where the database is not sealed: otherwise a secret would become plain
+    /// - Parameter keys: What seals secrets; `nil` only if the database is not sealed: otherwise a secret would become plain
     ///   unnoticed.
     package init(_ connection: PostgresConnection, _ keys: KeyStore?) {
         self.connection = connection

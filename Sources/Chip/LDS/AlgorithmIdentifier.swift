@@ -62,7 +62,7 @@ package enum SignatureScheme: Sendable, Hashable {
     }
 }
 
-/// An algorithm by its object identifier, with parameters where it has some (RFC 5280 §4.1.1.2).
+/// An algorithm by its object identifier, with parameters if it has some (RFC 5280 §4.1.1.2).
 ///
 /// Issuers omit absent parameters or write NULL, against the standards; both are accepted.
 package struct AlgorithmIdentifier: Sendable, Hashable {

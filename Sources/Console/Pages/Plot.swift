@@ -14,7 +14,7 @@ struct Plot {
     var unit: String
     /// Seconds since 1970, rising.
     var times: [Double]
-    /// Seconds from one to the next; where there are more, nothing was measured between them.
+    /// Seconds from one to the next; if there are more, nothing was measured between them.
     var step: Double
     var lines: [Line]
 

@@ -96,7 +96,7 @@ extension ConsoleCall {
         return page
     }
 
-    /// The same page where a decision was not recorded: with what was typed, and why.
+    /// The same page if a decision was not recorded: with what was typed, and why.
     fileprivate func refused(
         _ error: InspectError, _ session: ConsoleSession, _ id: String, _ typed: TypedDecision
     ) async throws -> HTTPResponse {

@@ -11,7 +11,7 @@ struct IDToken {
     let claims: [String: Any]
     /// Who it is, at this issuer for ever; every other claim may change (section 5.7).
     let subject: String
-    /// The key's name that the header has, to fetch keys again where it is new.
+    /// The key's name that the header has, to fetch keys again if it is new.
     private static let leeway = 60.0
 
     struct Parts {

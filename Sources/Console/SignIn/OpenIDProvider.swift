@@ -41,7 +41,7 @@ package final class OpenIDProvider: Sendable {
     package struct Failure: Error, Sendable {
         /// In English.
         package var reason: String
-        /// A sentence to the person, where they can have it mended; `nil`: it is the log's alone.
+        /// A sentence to the person, if they can have it mended; `nil`: it is the log's alone.
         package var told: String?
     }
 

@@ -43,7 +43,7 @@ package enum KeyKind: String, Sendable, CaseIterable {
     case partner = "partner"
     /// One for each person, or face without a person, under the partner's.
     case person = "person"
-    /// One for a job and its reruns, under the person's, or under the partner's where the job names nobody.
+    /// One for a job and its reruns, under the person's, or under the partner's if the job names nobody.
     case job = "job"
     /// One for a template of an enrolled face, under the key above that of the job that made it.
     case template = "template"

@@ -108,7 +108,7 @@ package struct DeletionReport: Sendable {
             + "\"deletions\": [\(days.joined(separator: ", "))]}"
     }
 
-    /// In UTC, with microseconds where there are any.
+    /// In UTC, with microseconds if there are any.
     package static func time(_ microseconds: Int64) -> String {
         let seconds = Date(timeIntervalSince1970: Double(microseconds / 1_000_000))
         let whole = seconds.formatted(Date.ISO8601FormatStyle())

@@ -55,7 +55,7 @@ extension KeyStore {
     }
 
     /// Wraps partners' keys with the present wrapping key: those that another one has wrapped, or all. Safe to end at any moment,
-    /// to run again and to run twice at once: each key is replaced where it is still as it was read, and both wrapping keys open
+    /// to run again and to run twice at once: each key is replaced if it is still as it was read, and both wrapping keys open
     /// until no key needs the former one.
     ///
     /// - Parameters:

@@ -4,7 +4,7 @@ internal import Postgres
 
 /// The key store: a separate database with the wrapped keys of partners, persons and jobs.
 ///
-/// Where it, or what holds the wrapping key, does not answer, every call throws ``InspectError`` with
+/// If it, or what holds the wrapping key, does not answer, every call throws ``InspectError`` with
 /// ``ErrorCode/keysUnavailable``: callers wait and call again.
 package final class KeyStore: Sendable {
     let pool: ConnectionPool

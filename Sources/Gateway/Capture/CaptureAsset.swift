@@ -40,7 +40,7 @@ struct CaptureAsset: Sendable {
         CaptureAsset("ui.js", PackageResources.ui_js),
     ]
 
-    /// As a browser gets it; 304 where it has it already.
+    /// As a browser gets it; 304 if it has it already.
     func answer(to request: HTTPRequest) -> HTTPResponse {
         var headers = [
             ("ETag", self.tag), ("Cross-Origin-Resource-Policy", self.isShared ? "cross-origin" : "same-origin"),

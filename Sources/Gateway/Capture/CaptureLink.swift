@@ -12,7 +12,7 @@ struct CaptureKey: Sendable {
     /// The cookie's name. Without an attribute Path it is sent to this link alone.
     static let cookie = "capture"
 
-    /// - Returns: `nil` where the path names no token.
+    /// - Returns: `nil` if the path names no token.
     init?(_ request: HTTPRequest) {
         guard request.segments.count > 2, let token = Self.digest(request.segments[2][...]) else { return nil }
         self.token = token

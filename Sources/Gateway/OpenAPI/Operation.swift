@@ -64,7 +64,7 @@ struct Operation: Sendable {
     /// What a call that creates a job says of wait.
     static let waiting = "With wait above 0 it returns the job's result, and so also requires the scope read."
 
-    /// What to know of answers with the status 410, where a job is sealed.
+    /// What to know of answers with the status 410, if a job is sealed.
     static let destroyed = "410 KEY_DESTROYED: the key was destroyed with an erasure, and nothing opens it any more."
 
     /// An answer to a request that was not refused.
@@ -78,7 +78,7 @@ struct Operation: Sendable {
         var headers: [Header] = []
         /// Whether the body's `id` is that of a job to ask for.
         var isJob = false
-        /// Whether the body is encrypted where the partner has registered a key.
+        /// Whether the body is encrypted if the partner has registered a key.
         var isEncrypted = false
         /// Bodies of the schema.
         var examples: [OpenAPIExample] = []
@@ -90,7 +90,7 @@ struct Operation: Sendable {
             return answer
         }
 
-        /// The same, encrypted where the partner has registered a key.
+        /// The same, encrypted if the partner has registered a key.
         var encrypted: Answer {
             var answer = self
             answer.isEncrypted = true

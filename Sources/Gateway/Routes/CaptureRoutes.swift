@@ -122,7 +122,7 @@ private struct MadeLink: Encodable {
     /// Relative to the gateway's own address, which it does not know behind a proxy.
     var url: String
     var expiresAt: String
-    /// Present and true where it is a test.
+    /// Present and true if it is a test.
     var test: Bool?
 }
 

@@ -134,9 +134,9 @@ extension GatewayRoute {
 struct JobProgress: Encodable {
     var id: String
     var status: Int
-    /// Present and true where the request had been accepted before, under the same idempotency key.
+    /// Present and true if the request had been accepted before, under the same idempotency key.
     var isRepeated: Bool?
-    /// Present and true where it is a test.
+    /// Present and true if it is a test.
     var test: Bool?
 }
 
@@ -144,7 +144,7 @@ private struct Cancellation: Encodable {
     var id: String
     /// False: the job was finished already.
     var cancelled: Bool
-    /// Present and true where it is a test.
+    /// Present and true if it is a test.
     var test: Bool?
 }
 

@@ -60,7 +60,7 @@ struct JobPage: Encodable, Sendable {
         var workflow: String
         var createdAt: String
         var completedAt: String?
-        /// Present and true where it is a test.
+        /// Present and true if it is a test.
         var test: Bool?
     }
 

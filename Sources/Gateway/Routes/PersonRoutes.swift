@@ -124,7 +124,7 @@ private struct JobWithdrawal: Encodable {
     var id: String
     /// False: there was nothing to stop and nothing to erase.
     var withdrawn: Bool
-    /// Present and true where it is a test.
+    /// Present and true if it is a test.
     var test: Bool?
 }
 

@@ -134,7 +134,7 @@ private struct TokenAnswer: Encodable {
     var expiresIn: Int
     /// Separated by spaces.
     var scope: String
-    /// Present and true where it is for tests.
+    /// Present and true if it is for tests.
     var test: Bool?
 
     enum CodingKeys: String, CodingKey {

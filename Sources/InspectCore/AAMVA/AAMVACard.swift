@@ -20,7 +20,7 @@ package struct AAMVACard: Sendable, Hashable {
     /// An identification card only if the barcode has a subfile `ID` and none `DL`.
     package let kind: Kind
 
-    /// DCS, or DAB; of the whole name (DAA) where neither is there.
+    /// DCS, or DAB; of the whole name (DAA) if neither is there.
     package let surname: String?
     /// First and middle names as printed, separated by a blank.
     package let givenNames: String?
@@ -30,9 +30,9 @@ package struct AAMVACard: Sendable, Hashable {
     package let middleNames: String?
     /// DCU, or DAE; such as `JR`.
     package let suffix: String?
-    /// Whether the issuer truncated the name (DDE, DDF, DDG); `nil` where the barcode does not say.
+    /// Whether the issuer truncated the name (DDE, DDF, DDG); `nil` if the barcode does not say.
     package let isSurnameTruncated: Bool?
-    /// DDF; `nil` where the barcode does not say.
+    /// DDF; `nil` if the barcode does not say.
     package let isFirstNameTruncated: Bool?
     let isMiddleNameTruncated: Bool?
 

@@ -9,13 +9,13 @@ extension ErrorCode {
         package let retryable: Bool
         /// Status of an HTTP request that is refused with it; `nil` for codes that end only jobs or attempts.
         package let httpStatus: Int?
-        /// What is allowed, or what to do, where that does not depend on the request.
+        /// What is allowed, or what to do, if that does not depend on the request.
         package let hint: String?
         /// The code of the mobile SDK's error table (letter and numbers; Jumio SDK, "Error Codes").
         let jumio: String
         /// The error of the face SDK's contract.
         let faceSDK: String
-        /// The error number of the payment SDK's contract, where it has one.
+        /// The error number of the payment SDK's contract, if it has one.
         let iZettle: Int?
     }
 

@@ -74,7 +74,7 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
 
     /// Upper end of the one-sided 95 % confidence interval of the false match rate at a threshold; `nil` below the table.
     ///
-    /// Where no impostor matched this is the "rule of three" (3 / pairs): the rate that the measurement cannot exclude, not
+    /// If no impostor matched, this is the "rule of three" (3 / pairs): the rate that the measurement cannot exclude, not
     /// an estimate.
     package func falseMatchBound(threshold: Double) -> Double? {
         self.row(threshold: threshold).map { Self.upperBound(events: $0.falseMatches, trials: $0.impostorPairs) }

@@ -3,7 +3,7 @@ package enum SimilarityScale {
     /// Default threshold: from this similarity on, two faces are taken for the same person.
     package static let defaultThreshold = 0.85
 
-    /// The same where one of the faces is the portrait of a document. Not lower than the default, since no such pair was
+    /// The same if one of the faces is the portrait of a document. Not lower than the default, since no such pair was
     /// measured; a separate gate keeps out small and faint portraits (``SimilarityRules``).
     static let portraitThreshold = 0.85
 }

@@ -1,6 +1,6 @@
 /// The images of DG7 (ICAO Doc 9303-10 §4.7.7): the holder's signature or mark, as the document shows it.
 package struct SignatureImages: Codable, Sendable, Hashable {
-    /// How many there are; `nil` where DG7 is unreadable.
+    /// How many there are; `nil` if DG7 is unreadable.
     package var count: Int?
     /// Why DG7 could not be read.
     package var reason: String?

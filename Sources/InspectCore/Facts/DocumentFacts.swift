@@ -52,19 +52,19 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     package var faces: [FaceFacts]
     /// Whether a part of an MRZ is illegible, under glare for example; `nil` in facts stored by earlier versions.
     package var hasIllegibleZone: Bool?
-    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`, `file`, `ghost`; `nil` where it was
+    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`, `file`, `ghost`; `nil` if it was
     /// not measured.
     package var stepsMs: [String: Double]?
-    /// The VIZ text; `nil` where it was not read.
+    /// The VIZ text; `nil` if it was not read.
     package var viz: VIZFacts?
-    /// What a glance saw of an MRZ that was not read; `nil` where it saw none, or was not taken.
+    /// What a glance saw of an MRZ that was not read; `nil` if it saw none, or was not taken.
     package var mrzSight: MRZSight?
     /// What the image file says of itself; `nil` in facts stored by earlier versions.
     package var metadata: ImageMetadata?
-    /// How strongly a patch contradicts the JPEG compression that the rest of the image had before (0–1); `nil` where the file
+    /// How strongly a patch contradicts the JPEG compression that the rest of the image had before (0–1); `nil` if the file
     /// shows no earlier compression.
     package var recompression: Double?
-    /// The search for a ghost image; `nil` where none could be compared, because there is no portrait or it is too small, or none
+    /// The search for a ghost image; `nil` if none could be compared, because there is no portrait or it is too small, or none
     /// was sought.
     package var ghost: GhostFacts?
 
@@ -90,7 +90,7 @@ package struct GhostFacts: Codable, Sendable, Hashable {
     package var detectionScore: Double?
     /// Pixels between its eyes.
     package var interEyeDistance: Double?
-    /// Distance of the embeddings of portrait and ghost image by dlib's network; `nil` where it was not computed.
+    /// Distance of the embeddings of portrait and ghost image by dlib's network; `nil` if it was not computed.
     package var distance: Double?
 
     package init(

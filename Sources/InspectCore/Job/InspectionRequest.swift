@@ -2,7 +2,7 @@
 package struct InspectionRequest: Codable, Sendable, Equatable {
     /// Decides which capabilities run and which parts are required.
     package var workflow: Workflow
-    /// TD1, TD2 or TD3 where the client chose one; decides the expected proportions and whether a back side is due.
+    /// TD1, TD2 or TD3 if the client chose one; decides the expected proportions and whether a back side is due.
     package var documentFormat: DocumentFormat?
     /// Accepted document types; empty accepts all.
     package var documentTypes: [String]

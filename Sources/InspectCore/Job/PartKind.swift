@@ -33,7 +33,7 @@ extension PartKind {
     package struct Row: Sendable {
         /// What it shows or comes from.
         package var source: Source
-        /// The option and the member of a batch's line that name its file, or its folder where it comes in several.
+        /// The option and the member of a batch's line that name its file, or its folder if it comes in several.
         package var option: String
         /// In plain English, for help texts and the gateway's description.
         package var meaning: String

@@ -26,7 +26,7 @@ package enum BlinkDetector {
 
     /// - Parameters:
     ///   - times: Milliseconds, rising.
-    ///   - openings: `nil` where the eyes were not seen.
+    ///   - openings: `nil` if the eyes were not seen.
     package static func blinks(times: [Double], openings: [Double?]) -> [Blink] {
         let ratios = self.ratios(times: times, openings: openings)
         var blinks: [Blink] = []

@@ -189,7 +189,7 @@ private struct Sample {
         return Opponent(red: light.red, green: light.green, blue: light.blue)
     }
 
-    /// Medians over the frames of each colour, once the light has settled; `nil` where a colour has fewer than two frames.
+    /// Medians over the frames of each colour, once the light has settled; `nil` if a colour has fewer than two frames.
     static func medians(
         _ challenge: LivenessChallenge, _ signals: [(timeMs: Double, signal: Opponent)], lagMs: Double
     ) -> [Opponent]? {

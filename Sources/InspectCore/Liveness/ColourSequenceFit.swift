@@ -48,7 +48,7 @@ struct ColourSequenceFit {
     /// Weight of the gains' differences against the light that they explain.
     private static let likeness = 0.01
 
-    /// How much more `colours` explain than the best sequence that differs from them in one colour; negative where that one
+    /// How much more `colours` explain than the best sequence that differs from them in one colour; negative if that one
     /// explains more.
     ///
     /// - Parameter candidates: The settled light of each colour in logarithms, at each lag that may be the true one: every sequence
@@ -74,7 +74,7 @@ struct ColourSequenceFit {
         zip(light.dropFirst(), light).map { [$0.red - $1.red, $0.green - $1.green, $0.blue - $1.blue] }
     }
 
-    /// Cramer's rule; `nil` where the colours do not tell the channels apart.
+    /// Cramer's rule; `nil` if the colours do not tell the channels apart.
     private static func solve(_ m: [[Double]], _ right: [Double]) -> [Double]? {
         func determinant(_ m: [[Double]]) -> Double {
             m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])

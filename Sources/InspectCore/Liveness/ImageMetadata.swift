@@ -233,7 +233,7 @@ private struct TIFF {
 }
 
 extension ArraySlice<UInt8> {
-    /// What follows `prefix`; `nil` where it begins otherwise.
+    /// What follows `prefix`; `nil` if it begins otherwise.
     fileprivate func after(_ prefix: String) -> ArraySlice<UInt8>? {
         self.starts(with: prefix.utf8) ? self.dropFirst(prefix.utf8.count) : nil
     }

@@ -13,9 +13,9 @@ package struct LivenessVerdict: Codable, Sendable, Hashable {
         package var name: String
         /// Whether the step was seen.
         package var outcome: Outcome
-        /// Milliseconds on the capture's clock; `nil` where nothing was seen.
+        /// Milliseconds on the capture's clock; `nil` if nothing was seen.
         package var startMs: Double?
-        /// Milliseconds on the capture's clock; `nil` where nothing was seen.
+        /// Milliseconds on the capture's clock; `nil` if nothing was seen.
         package var endMs: Double?
         /// Agreement of a colour's response with what was shown, −1 to 1; extent of a motion over what is asked for.
         package var score: Double?

@@ -27,7 +27,7 @@ struct MotionTrack {
         var eyeDistance: Double
     }
 
-    /// The person is at rest before the clock starts; where no frames are from then, for this long at first.
+    /// The person is at rest before the clock starts; if no frames are from then, for this long at first.
     static let restMs = 600.0
     /// A mouth keeps its shape for at least so long.
     static let dwellMs = 150.0
@@ -38,7 +38,7 @@ struct MotionTrack {
     /// A nod, down and back.
     static let nodMs = 2000.0
 
-    /// `nil` where the face at rest was not seen in three frames.
+    /// `nil` if the face at rest was not seen in three frames.
     init?(times: [Double], faces: [CaptureFacts.Face?]) {
         guard let first = times.first else { return nil }
         self.times = times
@@ -99,7 +99,7 @@ struct MotionTrack {
 
     private var mouths: [MotionEvent] {
         let smiles = self.spans(.smile, enter: 1, leave: 0.5) { face in
-            // Where the line between the lips was not found at rest, nothing can be said of its growth.
+            // If the line between the lips was not found at rest, nothing can be said of its growth.
             self.rest.mouthWidth >= Limits.leastMouth
                 ? (face.mouthWidth / self.rest.mouthWidth - 1) / (Limits.smileWidening - 1) : nil
         }

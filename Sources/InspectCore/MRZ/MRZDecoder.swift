@@ -4,7 +4,7 @@ import Foundation
 ///
 /// Every candidate text is weighed by what the reader saw, by the alphabets of its positions and by how rarely a printed
 /// MRZ violates its check digits. The weights are finite on purpose: specimens whose MRZ is wrong as printed exist, so
-/// a character that is clearly seen stands against any rule, and only where the reader itself hesitates do the check
+/// a character that is clearly seen stands against any rule, and only if the reader itself hesitates do the check
 /// digits decide.
 package struct MRZDecoder: Sendable {
     package init() {}
@@ -167,7 +167,7 @@ package struct MRZDecoder: Sendable {
         return IssuingState.isKnown(state) || checks.isEmpty || failed * 2 <= checks.count ? .text(best) : .none
     }
 
-    /// Prefers a code that exists where the reader is uncertain about one or two of its letters.
+    /// Prefers a code that exists if the reader is uncertain about one or two of its letters.
     private func settleState(_ candidate: inout Candidate, span: MRZSpan, choices: [Choice]) {
         func isKnown(_ text: [[UInt8]]) -> Bool {
             IssuingState.isKnown(MRZText.words(text[span.line][span.range]))

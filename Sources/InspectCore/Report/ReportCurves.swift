@@ -8,7 +8,7 @@ struct ReportCurves {
     private static let height = 74.0
     private static let margin = 150.0
 
-    /// `nil` where the numbers of times and frames differ.
+    /// `nil` if the numbers of times and frames differ.
     init?(capture: CaptureFacts, challenge: LivenessChallenge, steps: [LivenessVerdict.Step]) {
         guard capture.frames.count > 1, challenge.frameTimes.count == capture.frames.count,
             challenge.fault(frames: capture.frames.count) == nil

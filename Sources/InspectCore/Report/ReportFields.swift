@@ -152,7 +152,7 @@ struct ReportFields {
             ["field"] + sources.map(\.name) + (hasVIZ ? ["VIZ"] : []) + ["sources"], rows)
     }
 
-    /// The field as the document shows it to the eye; `nil` where it was not looked for.
+    /// The field as the document shows it to the eye; `nil` if it was not looked for.
     private func printed(_ name: String) -> Markup? {
         guard let field = self.extraction.viz?.fields.first(where: { $0.name == name }) else { return nil }
         return "<b>\(field.value ?? "—")</b><br/>\(Self.remark(field))"

@@ -55,7 +55,7 @@ struct ReportImage {
     /// The name of the image within the page.
     private var id: String { "image-\(self.part)" }
 
-    /// The first face with a margin, from the same bytes; `nil` where there is none or the image is not shown.
+    /// The first face with a margin, from the same bytes; `nil` if there is none or the image is not shown.
     var faceCrop: Markup? {
         guard self.source != nil, let box = self.faces.first?.box, box.width > 0, box.height > 0 else { return nil }
         // Hair, chin and ears lie outside of a detector's box.
@@ -117,7 +117,7 @@ struct ReportImage {
         return shapes
     }
 
-    /// A box for each character of the MRZ where the ends of its lines are known. Cells have equal pitch.
+    /// A box for each character of the MRZ if the ends of its lines are known. Cells have equal pitch.
     private static func cells(_ mrz: MRZReading) -> [Markup] {
         guard let centres = mrz.centres else { return [] }
         var cells: [Markup] = []

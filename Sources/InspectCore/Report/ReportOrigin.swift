@@ -35,7 +35,7 @@ package struct ReportOrigin: Sendable {
         return rows
     }
 
-    /// The section of a report; empty where nothing is known.
+    /// The section of a report; empty if nothing is known.
     var markup: [Markup] {
         self.rows.isEmpty ? [] : [ReportPage.section("Origin", [ReportTables.pairs(["what", "value"], self.rows)])]
     }

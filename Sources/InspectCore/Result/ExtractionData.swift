@@ -4,9 +4,9 @@ package struct ExtractionData: Codable, Sendable {
     package var type: String?
     /// ISO 3166-1 alpha-3, or a code of ICAO Doc 9303-3 section 5.
     package var issuingCountry: String?
-    /// All given names, those of the MRZ where it has any; at most 100 characters.
+    /// All given names, those of the MRZ if it has any; at most 100 characters.
     package var firstName: String?
-    /// That of the MRZ where it has one; at most 100 characters.
+    /// That of the MRZ if it has one; at most 100 characters.
     package var lastName: String?
     /// `YYYY-MM-DD`; unknown parts of a date of birth leave the whole date out.
     package var dateOfBirth: String?
@@ -32,7 +32,7 @@ package struct ExtractionData: Codable, Sendable {
     package var categories: String?
     /// The MRZ's lines as printed.
     package var mrzLine1: String?
-    /// `nil` where there is no second line.
+    /// `nil` if there is no second line.
     package var mrzLine2: String?
     /// Of TD1 only.
     package var mrzLine3: String?
@@ -44,7 +44,7 @@ package struct ExtractionData: Codable, Sendable {
     package var barcode: BarcodeRecord?
     /// `nil`: the job has no chip files.
     package var chip: ChipRecord?
-    /// The VIZ text beside the machine-readable data; `nil` where it was not read.
+    /// The VIZ text beside the machine-readable data; `nil` if it was not read.
     package var viz: VIZRecord?
     /// CHIP, MRZ, BARCODE, OCR (VIZ text alone, which nothing proves) or NONE.
     package var extractionMethod: String

@@ -29,7 +29,7 @@ package struct FailedMeasurement: Codable, Sendable, Hashable {
         }
     }
 
-    /// - Returns: `nil` where nothing is objected to.
+    /// - Returns: `nil` if nothing is objected to.
     static func all(_ measurements: [Measurement]) -> [FailedMeasurement]? {
         let failed = measurements.compactMap(FailedMeasurement.init)
         return failed.isEmpty ? nil : failed

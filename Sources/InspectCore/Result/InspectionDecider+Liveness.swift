@@ -1,7 +1,7 @@
 extension InspectionDecider {
     var hasVendorSession: Bool { self.facts.parts.contains(where: \.isOpaque) }
 
-    /// Signals and frames are measured only where a conforming face was found.
+    /// Signals and frames are measured only if a conforming face was found.
     var isLivenessWorthwhile: Bool { self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false }
 
     /// What was found of liveness, passed only with the assurance that the partner's policy needs.

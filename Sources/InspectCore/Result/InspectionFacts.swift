@@ -13,7 +13,7 @@ package struct InspectionFacts: Sendable {
     package var faces: FaceStageFacts?
     /// `nil`: the stage did not run.
     package var liveness: LivenessStageFacts?
-    /// The templates of the request's face id; `nil` where it names none.
+    /// The templates of the request's face id; `nil` if it names none.
     package var enrolled: EnrolledFace?
     /// The calibration of the engine that makes the embeddings.
     package var calibration = FaceCalibration.dlib

@@ -103,11 +103,11 @@ package struct Capabilities: Codable, Sendable {
 package struct UsabilityData: Codable, Sendable {
     /// How the image was decoded.
     package var image: ImageFacts
-    /// `nil` where it was not measured.
+    /// `nil` if it was not measured.
     package var quality: QualityFacts?
     /// `nil`: no outline was found, or none was sought.
     package var outline: OutlineFacts?
-    /// The measurements behind an objection; absent where there is none.
+    /// The measurements behind an objection; absent if there is none.
     package var failedMeasurements: [FailedMeasurement]?
     /// Which side of the document the image shows; `nil` for the image of a person.
     package var side: DocumentSide?
@@ -131,9 +131,9 @@ package struct ImageCheckData: Codable, Sendable {
     var notAssessed: [String]
     /// The fields behind a finding: names, never values.
     package var reason: String?
-    /// The same where it was measured; absent where nothing is objected to.
+    /// The same if it was measured; absent if nothing is objected to.
     package var failedMeasurements: [FailedMeasurement]?
-    /// For a reviewer, whatever the decision: what the file says of itself. Absent where there is nothing.
+    /// For a reviewer, whatever the decision: what the file says of itself. Absent if there is nothing.
     package var findings: [String]?
 }
 
@@ -169,7 +169,7 @@ package struct DataCheckData: Codable, Sendable {
 package struct SimilarityData: Codable, Sendable {
     /// MATCH, NO_MATCH or NOT_POSSIBLE (Jumio retrieval API, `similarity.data.similarity`).
     package var outcome: String
-    /// 0–1; `nil` where it was not possible.
+    /// 0–1; `nil` if it was not possible.
     package var similarity: Double?
     /// Euclidean distance of the embeddings.
     package var distance: Double?
@@ -194,13 +194,13 @@ package struct LivenessData: Codable, Sendable {
     package var scores: [String: Double]
     /// What the decision is based on, or why it is not PASSED.
     package var reason: String?
-    /// Signals for a reviewer, by name; `nil` where nothing was measured.
+    /// Signals for a reviewer, by name; `nil` if nothing was measured.
     package var findings: [String]?
-    /// What shows that a document is presented in place of a person, beyond its limits; `nil` where nothing does.
+    /// What shows that a document is presented in place of a person, beyond its limits; `nil` if nothing does.
     package var failedMeasurements: [FailedMeasurement]?
-    /// The score of the operator's network; `nil` where none is configured.
+    /// The score of the operator's network; `nil` if none is configured.
     package var network: LivenessNetworkScore?
-    /// Present and true where the partner accepts passive signals without a finding (`insp.set_liveness_policy`).
+    /// Present and true if the partner accepts passive signals without a finding (`insp.set_liveness_policy`).
     package var passiveSignalsSuffice: Bool?
     /// Each colour or motion of a challenge.
     package var steps: [LivenessVerdict.Step]?

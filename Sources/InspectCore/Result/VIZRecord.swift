@@ -4,13 +4,13 @@ package struct VIZRecord: Codable, Sendable {
     package struct Field: Codable, Sendable {
         /// The name that the field has in ``ExtractionData``.
         package var name: String
-        /// As printed; `nil` where it was not found. Dates that can be read in one way only are `YYYY-MM-DD`.
+        /// As printed; `nil` if it was not found. Dates that can be read in one way only are `YYYY-MM-DD`.
         package var value: String?
-        /// Confidence of the line's least certain character, 0–1; `nil` where there is no value.
+        /// Confidence of the line's least certain character, 0–1; `nil` if there is no value.
         package var confidence: Double?
-        /// Comparison with the machine-readable data; `nil` where these lack the field.
+        /// Comparison with the machine-readable data; `nil` if these lack the field.
         package var comparison: VIZRules.Outcome?
-        /// Why the field's value is not reported as the document's; `nil` where it is.
+        /// Why the field's value is not reported as the document's; `nil` if it is.
         package var reason: Reason?
         /// Whether the value is the printed spelling of what the machine-readable data say.
         var isSpelling: Bool?
@@ -99,7 +99,7 @@ package struct VIZRecord: Codable, Sendable {
         }
     }
 
-    /// Names in the VIZ's spelling, where the MRZ agrees.
+    /// Names in the VIZ's spelling, if the MRZ agrees.
     private mutating func addNames(_ facts: VIZFacts, _ expected: VIZExpectation, _ read: VIZFields) {
         let names = expected.names
         for name in names {
@@ -132,7 +132,7 @@ package struct VIZRecord: Codable, Sendable {
         if let index { self.fields[index] = field } else { self.fields.append(field) }
     }
 
-    /// Adds values that only the VIZ has: every field where there is no other source, otherwise those that MRZs and barcodes lack.
+    /// Adds values that only the VIZ has: every field if there is no other source, otherwise those that MRZs and barcodes lack.
     func fill(_ data: inout ExtractionData, isOnlySource: Bool) {
         if isOnlySource {
             data.type = data.type ?? self.type

@@ -1,6 +1,6 @@
 /// Whether front and back are two sides of one document (Jumio's image check MISMATCH_FRONT_BACK).
 struct FrontBackRules {
-    /// Inconclusive where the sides have too little in common.
+    /// Inconclusive if the sides have too little in common.
     package let outcome: DataCheckData.Outcome
     /// Names of fields in which the sides differ.
     package let differing: [String]
@@ -78,7 +78,7 @@ struct SideText {
     /// Whether the difference leaves no doubt.
     let isCertain: Bool
 
-    /// - Returns: `nil` where one side was not read, or has the machine-readable data itself.
+    /// - Returns: `nil` if one side was not read, or has the machine-readable data itself.
     init?(_ sides: [(part: String, facts: DocumentFacts)], today: CalendarDate) {
         guard let read = sides.first(where: { $0.facts.viz != nil }), let viz = read.facts.viz,
             let other = sides.first(where: { $0.part != read.part }),

@@ -2,8 +2,8 @@
 package enum ImageCheckRules {
     /// Judges one side of a document.
     ///
-    /// - Returns: `NOT_EXECUTED` where nothing could be checked: the image is too small to reveal a copy, and its VIZ text
-    ///   was not read; also where the image has no colours that could reveal a copy.
+    /// - Returns: `NOT_EXECUTED` if nothing could be checked: the image is too small to reveal a copy, and its VIZ text
+    ///   was not read; also if the image has no colours that could reveal a copy.
     package static func decide(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         if let moire = facts.quality.moire, !Limits.moire.allows(moire), !UsabilityRules.isPrintedCopy(facts.quality) {
             return CapabilityDecision(

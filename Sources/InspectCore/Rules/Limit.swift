@@ -38,7 +38,7 @@ package struct Limit: Sendable, Hashable {
 
 /// One measurement with the limit that it was judged by.
 package struct Measurement: Sendable, Hashable {
-    /// As with cross-checks: inconclusive where nothing was measured.
+    /// As with cross-checks: inconclusive if nothing was measured.
     package typealias Outcome = DataCheckData.Outcome
 
     /// The name that the facts have for it.

@@ -9,7 +9,7 @@ package enum Limits {
     static let blur = Limit(.atMost(5.9), "readable images reach 5.5, most of them 4.5; blurred ones start at 7.4")
     /// From here on an image is rejected even if its largest print, the MRZ, can still be read.
     static let hopelessBlur = Limit(.atMost(6.5), "blurred beyond this, only the largest print can be read")
-    /// Coherence of the directions of strong gradients, where edges are wide.
+    /// Coherence of the directions of strong gradients, if edges are wide.
     static let motion = Limit(
         .below(0.42),
         "print and security print of sharp images reach 0.27, images taken by a moving hand 0.66 to 0.97")
@@ -23,7 +23,7 @@ package enum Limits {
     static let contrast = Limit(.atLeast(25), "a dark image with less shows no print")
     /// Variance of the Laplacian at 1,000 px: only together with ``sharpPrint``.
     static let detail = Limit(.atLeast(25), "12 and more in readable images, but only small ones have less than 25")
-    /// Share of a document's area under thin dark strokes, where there is little detail.
+    /// Share of a document's area under thin dark strokes, if there is little detail.
     static let sharpPrint = Limit(
         .atLeast(0.006), "readable images with as little detail have 0.02 to 0.07, those whose print has run 0.003")
     /// Pixels of the document's longer side.
@@ -46,16 +46,16 @@ package enum Limits {
     /// The most colour that a lamp gives to grey paper.
     static let tint = Limit(
         .above(24), "lamps from warm white to daylight give grey paper 0 to 21; more is the document's own")
-    /// Mean luminance from which the absence of colour counts, where only a tint is left.
+    /// Mean luminance from which the absence of colour counts, if only a tint is left.
     static let tintBrightness = Limit(.atLeast(110), "in dim images little is left of any colour")
     /// The least chroma of a crop without text and face that is taken for a document.
     static let colourfulPrint = Limit(.above(16), "four times what a grey image may have")
-    /// The same outside the document, where the document itself is grey.
+    /// The same outside the document, if the document itself is grey.
     static let backgroundOfPhotocopy = Limit(
         .below(6),
         "the noise of a grey image reaches 4; tables of stone measure 7 and 8 under white light, 15 and more under warm"
     )
-    /// Share of the image in mid-tones, where the image is grey.
+    /// Share of the image in mid-tones, if the image is grey.
     static let midtones = Limit(
         .below(0.35), "photos have half of the image in mid-tones, drawings and scans of print 3 to 24 %")
     /// Longer over shorter side of the document.
@@ -73,7 +73,7 @@ package enum Limits {
     static let cardAspectRatio = Limit(
         .within(1.47...1.71),
         "ID-1 1.586 (ISO/IEC 7810), 7 % for oblique views; a card that lacks a tenth has 1.43 or 1.76")
-    /// ``aspectRatio`` where the client chose a format: the same widening of its own proportions.
+    /// ``aspectRatio`` if the client chose a format: the same widening of its own proportions.
     static func aspectRatio(of format: DocumentFormat?) -> Limit {
         switch format {
         case nil: self.aspectRatio
@@ -81,7 +81,7 @@ package enum Limits {
         case .td2, .td3: Limit(.within(1.29...1.59), "ID-2 and ID-3 1.42 (ISO/IEC 7810), widened for oblique views")
         }
     }
-    /// ``cardAspectRatio`` where the client chose a format.
+    /// ``cardAspectRatio`` if the client chose a format.
     static func cardAspectRatio(of format: DocumentFormat?) -> Limit {
         switch format {
         case nil, .td1: self.cardAspectRatio
@@ -163,11 +163,11 @@ package enum Limits {
     static let legibleVIZText = 0.85
     /// The same for a reported value that no other source has.
     static let reportedVIZText = 0.97
-    /// The same for a name that agrees with the MRZ, where only its small letters and accents are in question.
+    /// The same for a name that agrees with the MRZ, if only its small letters and accents are in question.
     static let agreeingVIZText = 0.8
-    /// The same where a second reading gave the same text.
+    /// The same if a second reading gave the same text.
     package static let confirmedTwiceVIZText = 0.93
-    /// The same where the other network, trained apart, gave the same text and is as certain as of a reported value: of 345 drawn lines
+    /// The same if the other network, trained apart, gave the same text and is as certain as of a reported value: of 345 drawn lines
     /// that were so, 20 were wrong (5.8 %); of those that one network alone is as certain of, one in seven.
     static let doubtfulVIZText = 0.35
     /// The same for a line with a word such as SPECIMEN. Lower, and a misread word takes a document for a specimen.

@@ -7,7 +7,7 @@ package enum LivenessRules {
     /// How far an outcome can be trusted.
     package static let assurance = "evidence"
 
-    /// Whether measuring signals is worthwhile: liveness runs only where a conforming face was found.
+    /// Whether measuring signals is worthwhile: liveness runs only if a conforming face was found.
     package static func isWorthwhile(_ image: FaceStageFacts.Image) -> Bool {
         FaceConformity(faces: image.faces).isConform
     }
@@ -17,7 +17,7 @@ package enum LivenessRules {
     ///   - passive: The signals, or `nil` when they were not measured.
     ///   - image: The image, whose size may be that of a screen.
     ///   - document: Whether a document may be shown in place of a person.
-    ///   - suffices: Whether passive signals pass where all were measured and none was found.
+    ///   - suffices: Whether passive signals pass if all were measured and none was found.
     package static func decide(
         faces: [FaceFacts], passive: LivenessFacts?, image: ImageFacts? = nil, document: DocumentAsSelfie? = nil,
         suffices: Bool = false

@@ -1,6 +1,6 @@
 /// Whether the images show the sides that they were sent as, and if not, which side is missing.
 ///
-/// A genuine pair must not be rejected: where the evidence of one image is not certain, the other's must agree.
+/// A genuine pair must not be rejected: if the evidence of one image is not certain, the other's must agree.
 package struct SideRules {
     /// What the front's image and the back's lack: the side that each should show. Concerns the part that was sent as it.
     package let missing: [RejectReason]

@@ -19,7 +19,7 @@ package enum UsabilityRules {
 
     /// Judges one side of a document.
     ///
-    /// An image whose text proves that it can be read is not rejected for hidden parts, for glare and blur only where they
+    /// An image whose text proves that it can be read is not rejected for hidden parts, for glare and blur only if they
     /// are massive, and for missing parts where its MRZ shows that there must be more: those measure the risk that
     /// something is illegible. It is rejected as a copy, for darkness (the portrait and the security print cannot be
     /// judged) and if the document is too small in it.

@@ -12,7 +12,7 @@ struct VIZAddress: Hashable {
         // `KOELN, HEIDESTR. 17`: on one line, commas stand between what others print on two.
         if lines.count == 1, Self.american(lines[0]) == nil {
             let parts = lines[0].split(separator: ",").map { $0.trimmingBlanks }.filter { !$0.isEmpty }
-            // A town stands after the comma only where its postal code says so: `12 HIGH STREET, FLAT B`.
+            // A town stands after the comma only if its postal code says so: `12 HIGH STREET, FLAT B`.
             if parts.count == 2,
                 parts.contains(where: { Self.european($0) != nil })
                     || !Self.hasHouseNumber(parts[0]) && !Self.isPartOfHouse(parts[0])

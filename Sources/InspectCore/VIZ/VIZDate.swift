@@ -20,7 +20,7 @@ enum VIZDate {
         return table
     }()
 
-    /// Which of day and month stands first where both are numbers.
+    /// Which of day and month stands first if both are numbers.
     enum Order: Hashable {
         case dayFirst
         case monthFirst

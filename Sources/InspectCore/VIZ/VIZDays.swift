@@ -1,6 +1,6 @@
 /// What is known about a document's days: it decides how its printed dates are read.
 struct VIZDays: Hashable {
-    /// Whether day or month stands first; `nil` where nothing says so.
+    /// Whether day or month stands first; `nil` if nothing says so.
     var order: VIZDate.Order?
     var birth: CalendarDate?
     var expiry: CalendarDate?
@@ -65,7 +65,7 @@ struct VIZDays: Hashable {
         text.split { !$0.isNumber }.map(\.count)
     }
 
-    /// The day that `text` denotes as `field`; `nil` where several are possible, or where the text may be cut.
+    /// The day that `text` denotes as `field`; `nil` if several are possible, or if the text may be cut off.
     func day(_ text: String, of field: VIZField) -> CalendarDate? {
         guard let day = self.only(text, of: field) else { return nil }
         if field == .issuingDate, let expiry, self.isWholeTerm(day, expiry) { return day }

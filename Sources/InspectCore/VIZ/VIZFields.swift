@@ -6,7 +6,7 @@ package struct VIZFields {
     struct Reading: Hashable {
         var field: VIZField
         var value: String
-        /// The day, where the field is a date that can be read in one way only.
+        /// The day, if the field is a date that can be read in one way only.
         var date: CalendarDate?
         /// The certainty of the value's least certain character.
         var confidence: Double

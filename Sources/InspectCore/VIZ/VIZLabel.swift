@@ -123,7 +123,7 @@ enum VIZLabel {
         return words
     }
 
-    /// Every label in `text`, from left to right; none where the text is a value that happens to have a label's word.
+    /// Every label in `text`, from left to right; none if the text is a value that happens to have a label's word.
     static func marks(_ text: String) -> [Mark] {
         let words = Self.words(text)
         guard !words.isEmpty else { return [] }

@@ -7,7 +7,7 @@ struct VIZLayout {
         var line: Int
         var left: Double
         var right: Double
-        /// The value's characters, where it stands on the label's own line.
+        /// The value's characters, if it stands on the label's own line.
         var inline: Range<Int>?
         /// Whether the value follows a field's number, as on licences.
         var isNumbered = false

@@ -6,7 +6,7 @@ enum VIZNames {
         var confidence: Double
     }
 
-    /// The name in the VIZ's own spelling; `nil` where no line shows it so that its spelling is certain.
+    /// The name in the VIZ's own spelling; `nil` if no line shows it so that its spelling is certain.
     ///
     /// - Parameter others: The document's other names: a line with all of them may be the signature.
     static func printed(

@@ -57,7 +57,7 @@ package struct VIZPlan {
         self.fitting = expected.map { Self.order(lines, expected: $0) } ?? []
     }
 
-    /// The next line, or `nil` where nothing more is worth its time.
+    /// The next line, or `nil` if nothing more is worth its time.
     package mutating func next() -> Int? {
         if !self.missing.isEmpty, let line = self.take(self.fitting, .expected, most: Self.mostExpected) {
             return line
@@ -123,7 +123,7 @@ package struct VIZPlan {
         return line
     }
 
-    /// How high the letters of values are; `nil` where fewer than two lines showed what was expected.
+    /// How high the letters of values are; `nil` if fewer than two lines showed what was expected.
     private var valueHeight: Double? {
         self.heights.count < 2 ? nil : self.heights.sorted()[self.heights.count / 2]
     }

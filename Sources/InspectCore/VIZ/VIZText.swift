@@ -5,7 +5,7 @@ import Foundation
 /// An MRZ spells a name by ICAO Doc 9303-3 §6; several spellings are allowed for one letter, and the recogniser may miss
 /// an accent, so the printed letter stands for a set of spellings.
 enum VIZText {
-    /// Spellings in an MRZ of what is printed (Doc 9303-3 §6.A), the plain letter first where the accent may have been lost.
+    /// Spellings in an MRZ of what is printed (Doc 9303-3 §6.A), the plain letter first if the accent may have been lost.
     private static let spellings: [Character: [String]] = [
         "A": ["A", "AE", "AA"], "Ä": ["AE", "A"], "Å": ["AA", "A"], "Æ": ["AE"], "Ð": ["D"], "Đ": ["D"],
         "N": ["N", "NXX"], "Ñ": ["N", "NXX"], "O": ["O", "OE"], "Ö": ["OE", "O"], "Ø": ["OE", "O"], "Œ": ["OE"],
@@ -103,7 +103,7 @@ enum VIZText {
         return false
     }
 
-    /// The characters of `text` that spell `name`, words one after another; `nil` where none do.
+    /// The characters of `text` that spell `name`, words one after another; `nil` if none do.
     static func run(_ text: String, name: String) -> Range<Int>? {
         let target = name.filter { $0 != " " }
         let characters = Array(text)
@@ -141,7 +141,7 @@ enum VIZText {
         ]
         let letters = Array(printed)
         let target = Array(name.filter { $0 != " " })
-        // The letters chosen so far, or nothing where the rest cannot be spelt so.
+        // The letters chosen so far, or nothing if the rest cannot be spelt so.
         func rest(_ index: Int, _ position: Int) -> [Character]? {
             guard index < letters.count else { return position == target.count ? [] : nil }
             let letter = letters[index]

@@ -75,7 +75,7 @@ extension Configuration {
 
     /// Lends a started pool, and stops it however `body` ends.
     ///
-    /// - Parameter stops: `false` where the program ends right after: this ends the analyzers without a wait.
+    /// - Parameter stops: `false` if the program ends right after: this ends the analyzers without a wait.
     func withAnalyzers<Result: Sendable>(
         _ configuration: AnalyzerConfiguration, stops: Bool = true,
         onEvent: @escaping @Sendable (AnalyzerEvent) -> Void = { _ in },

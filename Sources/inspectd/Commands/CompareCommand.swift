@@ -62,7 +62,7 @@ extension Command {
         var b: String
     }
 
-    /// The answer to one comparison; `similarity` is null, with the reason, where a face is missing.
+    /// The answer to one comparison; `similarity` is null, with the reason, if a face is missing.
     private struct Answer: Encodable {
         var similarity: Double?
         var distance: Double?

@@ -302,7 +302,7 @@ private struct WorkerService {
         try await worker.run()
     }
 
-    /// Polls the whole queue every five seconds, or less often where a poll is slow: it takes at most a twentieth of one
+    /// Polls the whole queue every five seconds, or less often if a poll is slow: it takes at most a twentieth of one
     /// connection's time, but runs at least every half minute.
     private func watchQueue(_ metrics: QueueMetrics) async {
         let observer = QueueObserver(databaseURL: self.configuration.databaseURL)

@@ -7,7 +7,7 @@ import ObjectStore
 enum ObjectStoreExamination {
     private static let check = "object store"
 
-    /// - Returns: None where no object store is configured.
+    /// - Returns: None if no object store is configured.
     static func findings(_ configuration: Configuration) async -> [Command.Finding] {
         let address: ObjectStoreAddress
         do {

@@ -8,7 +8,7 @@ struct ShadowFile: Sendable {
         "shadow", "FILE",
         "JSON with changed limits, or another program or models, by which inspections are repeated, without effect")
 
-    /// Empty where limits stay as they are.
+    /// Empty if limits stay as they are.
     var changes = LimitChanges()
     /// What analyses once more; `nil`: nothing, the same facts are decided once more.
     var models: Models?
@@ -58,7 +58,7 @@ struct ShadowFile: Sendable {
     }
 
     private struct Numbers: Decodable {
-        /// Empty where it is something else.
+        /// Empty if it is something else.
         var values: [Double]
 
         init(from decoder: any Decoder) throws {

@@ -29,7 +29,7 @@ struct BatchRequest: Decodable {
 
     var members = Members()
     var files: [PartKind: String] = [:]
-    /// What stands before the members' names where they are options.
+    /// What stands before the members' names if they are options.
     private var prefix = ""
 
     init(from decoder: any Decoder) throws {

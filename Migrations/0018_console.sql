@@ -123,7 +123,7 @@ COMMENT ON COLUMN insp.console_task.seen_also IS 'Later transactions, without th
 GRANT SELECT ON insp.console_task TO insp_operator, insp_auditor;
 
 -- A batch is one row, which goes in the transaction that does it: whatever dies between two batches, nothing is done twice or left out.
--- An attempt is counted before it is made, in a transaction of its own, so that what kills a console or the server counts too.
+-- An attempt is counted before it is made, in a separate transaction, so that what kills a console or the server counts too.
 CREATE TABLE insp.console_batch (
     task_id bigint NOT NULL,
     number integer NOT NULL,

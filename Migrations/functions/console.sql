@@ -19,7 +19,7 @@ BEGIN
         RETURN who;
     END IF;
     SELECT coalesce(max(p.id), 0) + 1 INTO number FROM insp.console_person p;
-    -- A name that ends like one with a number gets a number of its own, so that it can be nobody else's.
+    -- A name that ends like one with a number gets its own number, so that it can be nobody else's.
     who := 'console:' || p_name || CASE WHEN p_name ~ '~[0-9]+$'
         OR EXISTS (SELECT FROM insp.console_person p WHERE lower(p.actor) = lower('console:' || p_name)) THEN '~' || number ELSE '' END;
     INSERT INTO insp.console_person (id, issuer, subject, actor) VALUES (number, p_issuer, p_subject, who);

@@ -178,7 +178,7 @@ BEGIN
         IF t.kind = 'endpoints' AND b.freed IS NULL THEN
             -- Locked until it is done: a batch has one.
             PERFORM FROM insp.endpoint e WHERE e.id = b.targets[1] FOR NO KEY UPDATE;
-            -- By a statement of its own, which sees what the lock has waited for.
+            -- By a separate statement, which sees what the lock has waited for.
             PERFORM FROM insp.endpoint e WHERE e.id = b.targets[1] AND insp.was_seen(e.xmin, t.seen_before, t.seen_also);
             action := CASE WHEN FOUND THEN t.action ELSE 'leave' END;
         END IF;

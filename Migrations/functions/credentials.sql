@@ -93,7 +93,7 @@ BEGIN
     IF number IS NULL THEN
         PERFORM insp.refuse('PARTNER_EXISTS', quote_literal(name));
     END IF;
-    -- Pulled, until an operator gives it a URL: nobody needs a server of its own to see the events of a test.
+    -- Pulled, until an operator gives it a URL: nobody needs their own server to see the events of a test.
     INSERT INTO insp.endpoint AS e (partner_id, url) VALUES (number, 'pull:') RETURNING e.id INTO endpoint;
     -- Where secrets are sealed, inspectd endpoint rotate makes it.
     IF NOT EXISTS (SELECT FROM insp.custody) THEN

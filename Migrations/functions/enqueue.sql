@@ -176,7 +176,7 @@ $$;
 COMMENT ON FUNCTION insp.accept(jsonb[], text[], bytea, bytea, uuid) IS
     'Checks payloads and writes their jobs. job_ids is null for a request that repeats an earlier one under its idempotency key';
 
--- Without settings of its own, which cost each request: its callers have them.
+-- Without its own settings, which would cost each request time: its callers have them.
 CREATE OR REPLACE FUNCTION insp.record_requests(p_ids uuid[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN

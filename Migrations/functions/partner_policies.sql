@@ -310,7 +310,7 @@ COMMENT ON FUNCTION insp.set_vendor(text, jsonb) IS
     'Sets the liveness vendor''s server to which a partner''s sessions go from now on: url (https), pins (one or two public keys), keyName (the worker''s environment variable INSPECTD_VENDOR_KEY_NAME has the key), allowPrivate and allowedNetworks as of an endpoint. Each call sets everything; null: the server that workers are configured with';
 GRANT EXECUTE ON FUNCTION insp.set_vendor(text, jsonb) TO insp_operator;
 
--- For each job, so without a search_path of its own.
+-- Called for each job, so it sets no search_path.
 CREATE OR REPLACE FUNCTION insp.decision_stamp(partner insp.partner) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN partner.decision_version > 0 THEN jsonb_build_object('decisionPolicy',

@@ -133,7 +133,7 @@ BEGIN
     PERFORM FROM insp.endpoint e WHERE e.id = ANY (ARRAY(SELECT c.endpoint_id FROM insp.callback c WHERE c.id = ANY (p_callbacks)))
     ORDER BY e.id FOR NO KEY UPDATE;
     -- An event has at most two positions, however often it is replayed: the first stays, since the job's events are in order around it,
-    -- and the last replay replaces the other, so that a client which has not come to it comes to the new one. Only rows with a position
+    -- and the last replay replaces the other, so that a client that has not reached it reaches the new one. Only rows with a position
     -- are removed: number_pulls, and with it all partners, would wait for this transaction if it locked rows without one. In one
     -- statement, so that a row which gets its number meanwhile is either removed and replaced, or neither.
     WITH former AS (

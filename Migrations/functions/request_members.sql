@@ -1,4 +1,4 @@
--- The members of a request, each read and checked by itself for requests.sql. These helpers set no search_path: see urls.sql.
+-- The members of a request, each read and checked separately for requests.sql. These helpers set no search_path: see urls.sql.
 
 CREATE OR REPLACE FUNCTION insp.request_text(p_payload jsonb, p_key text) RETURNS text
 LANGUAGE plpgsql STABLE AS $$

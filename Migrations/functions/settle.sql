@@ -293,7 +293,7 @@ BEGIN
             RAISE;
         END IF;
         -- One by one: a row that cannot be processed affects only its own job. Not for XX000, which may be the schema's fault: a
-        -- dead letter would cost jobs their results. The worker then writes each job by itself.
+        -- dead letter would cost jobs their results. The worker then writes each job separately.
         FOR place IN 1..cardinality(jobs) LOOP
             BEGIN
                 RETURN QUERY SELECT unnest(insp.settle_ended(jobs[place:place], fences[place:place], summaries[place:place]::jsonb[],

@@ -4,7 +4,7 @@ import Vision
 
 /// The engine behind instant feedback: it reads no document and compares no faces, so that it starts and answers at once.
 package final class UsabilityEngine: AnalyzerEngine {
-    /// Its stage, beside ``StageEngine/previewStage``.
+    /// Its stage, in addition to ``StageEngine/previewStage``.
     package static let stage = "usability"
 
     /// Finds the face of a selfie. If its model is missing, only selfies are refused.

@@ -13,7 +13,7 @@ enum VIZStage {
     ///
     /// - Parameter expected: The values of the document's machine-readable data; `nil` if there are none.
     /// - Returns: `nil` if reading is not worth the time: the VIZ cannot be located, the image is rejected anyway, or this is a
-    ///   licence's back, which has no fields beside its barcode.
+    ///   licence's back, which has no fields other than its barcode.
     static func facts(
         _ image: DecodedImage, side: DocumentFacts, expected: VIZExpectation?, today: CalendarDate,
         reader: TextReader
@@ -139,7 +139,7 @@ enum VIZStage {
             bottomLeft: place(0, size.height))
     }
 
-    /// The faces with the rest of their portraits; values begin close beside a portrait.
+    /// The faces with the rest of their portraits; values begin right next to a portrait.
     private static func portraits(_ side: DocumentFacts) -> [Quad] {
         side.faces.map { face -> Quad in
             let box = face.box

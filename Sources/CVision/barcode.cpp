@@ -227,7 +227,7 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
         const size_t quick = striped ? quick_rounds : 1;
         try_regions(image->gray, regions, same, 0, quick, 0, *found);
         if (striped && found->entries.empty() && outline != nullptr) {
-            // Without perspective the barcode's stripes are parallel again, and its sides can be told from what touches them.
+            // Without perspective the barcode's stripes are parallel again, and its sides can be distinguished from what touches them.
             const cv::Size2d native = quad_size(outline->corners);
             const cv::Size size(std::max(16, cvRound(native.width)), std::max(16, cvRound(native.height)));
             const cv::Mat straight = rectify(image->gray, outline->corners, size, 0);

@@ -152,7 +152,7 @@ std::optional<ColourSpace> colours_of_codes(unsigned primaries, unsigned transfe
             return light / hlg_white;
         });
         break;
-    // Cameras' curves of ITU-R BT.709 and its kin are shown as sRGB's.
+    // Cameras' curves of ITU-R BT.709 and similar ones are shown as sRGB's.
     default: curve = curve_of(srgb_light);
     }
     ColourSpace space{{curve, curve, curve}, cv::Matx33f::eye()};

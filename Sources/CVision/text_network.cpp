@@ -164,7 +164,7 @@ std::vector<Seen> decoded(const Tensor &answer) {
         float most = 1;
         for (const int between : gap) {
             float known = answer.plane(blank)[between] + answer.plane(best)[between];
-            // Whether a blank is missing is no doubt of the letters beside it.
+            // A possibly missing blank casts no doubt on the letters next to it.
             if (best != space) known += answer.plane(space)[between];
             if (last != blank && last != best && last != space) known += answer.plane(last)[between];
             most = std::min(most, known);

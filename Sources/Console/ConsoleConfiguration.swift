@@ -3,7 +3,7 @@ internal import HTTPServer
 /// What the console answers to, and how persons sign in.
 package struct ConsoleConfiguration: Sendable {
     /// The origins under which browsers reach it, such as `https://console.example`; requests for other hosts are refused, so
-    /// that no foreign name that leads here becomes an origin of its own (DNS rebinding).
+    /// that no foreign name that resolves to this host becomes a separate origin (DNS rebinding).
     package var origins: [String]
 
     package init(origins: [String]) { self.origins = origins }

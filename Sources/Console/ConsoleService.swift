@@ -45,7 +45,7 @@ package final class ConsoleService: Sendable {
     /// Ends the waits of open pages: the server, which finishes requests in work, can then stop.
     package func close() { self.live.close() }
 
-    /// What a browser sees of a request that the server refuses by itself, such as one with malformed escapes.
+    /// What a browser sees of a request that the server itself refuses, such as one with malformed escapes.
     package func refusal(_ error: InspectError, status: Int) -> HTTPResponse {
         var response = Self.page(error, status: status)
         response.headers += self.headers

@@ -10,7 +10,7 @@ enum SelectionKind: String, Sendable, CaseIterable {
     case callbacks = "callbacks"
     case endpoints = "endpoints"
 
-    /// What narrows a selection, besides the partner.
+    /// What narrows a selection, in addition to the partner.
     var filters: [String] {
         switch self {
         case .dead: ["code"]

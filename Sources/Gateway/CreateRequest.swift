@@ -14,7 +14,7 @@ struct CreateRequest {
         ("encodedFrontImage", .front), ("encodedBackImage", .back), ("encodedFaceImage", .face),
     ]
 
-    /// Members of a request for a job, besides its images. The description has the same.
+    /// Members of a request for a job other than its images. The description has the same.
     static let members = [
         "workflow", "workflowDefinition", "documentFormat", "documentTypes", "countries", "customerInternalReference",
         "userReference", "reportingCriteria", "callbackUrl", "idempotencyKey", "digests", "parts", "region",
@@ -26,7 +26,7 @@ struct CreateRequest {
     ///   - key: The header `Idempotency-Key`.
     ///   - fixed: Members that the path determines.
     ///   - picksWorkflow: Whether the parts decide on a workflow if the request names none.
-    ///   - members: What the request may have beside its images; `nil`: the caller judges it.
+    ///   - members: What the request may have in addition to its images; `nil`: the caller judges it.
     /// - Throws: ``InspectError``; the database refuses everything but invalid Base64.
     init(
         _ body: Data, idempotencyKey key: String?, fixed: [String: String] = [:], picksWorkflow: Bool = true,
@@ -64,7 +64,7 @@ struct CreateRequest {
     ///   - key: The header `Idempotency-Key`.
     ///   - fixed: Members that the path determines.
     ///   - picksWorkflow: Whether the parts decide on a workflow if the request names none.
-    ///   - known: What the request may have beside its images; `nil`: the caller judges it.
+    ///   - known: What the request may have in addition to its images; `nil`: the caller judges it.
     init(
         _ form: FormData, idempotencyKey key: String?, fixed: [String: String] = [:], picksWorkflow: Bool = true,
         members known: [String]? = nil

@@ -6,7 +6,7 @@ internal import Postgres
 
 /// Capture links. The database checks at each call whose link it is, and what it allows.
 extension GatewayStore {
-    /// What of a session may identify a person, as it is sealed.
+    /// The data of a session that may identify a person, as it is sealed.
     private static func context(_ id: String, _ partner: Int64) -> SealContext {
         SealContext(partner: partner, .secret, row: ["capture \(id)", "request"])
     }

@@ -16,7 +16,7 @@ struct EventSearch: Sendable {
 extension GatewayStore {
     /// A page of events. Those that were committed before are numbered first.
     func events(_ credential: GatewayCredential, _ search: EventSearch) async throws -> EventPage {
-        // In a transaction of its own: no client sees a place before it is committed.
+        // In a separate transaction: no client sees a place before it is committed.
         _ = try await self.ask("SELECT insp.gateway_number_pulls()", [])
         let rows = try await self.ask(
             "SELECT * FROM insp.gateway_events($1, $2, $3, $4, $5)",

@@ -8,7 +8,7 @@ internal import InspectCore
 struct JSONGrammar {
     /// Nesting depth of objects and arrays.
     static let depth = 16
-    /// Limit on values, names and brackets outside strings, which determine the memory that parsing takes beside the text. Chosen:
+    /// Limit on values, names and brackets outside strings, which determine the memory that parsing takes in addition to the text. Chosen:
     /// far more than a request's members, so that a body of brackets alone takes little memory.
     static let tokens = 20_000
     /// Characters of a number: a longer one is rounded, by each parser in its own way.

@@ -63,7 +63,7 @@ package final class UsabilityDesk: Sendable {
 }
 
 extension GatewayRoute {
-    /// `POST /usability`: what to tell the person with the camera, before there is a job.
+    /// `POST /usability`: advice for the person with the camera, before there is a job.
     static let usability = GatewayRoute(
         "POST", "/usability", .jsonOrFiles,
         Operation(
@@ -94,7 +94,7 @@ extension GatewayRoute {
             }
         })
 
-    /// - Parameter others: Kinds that the caller takes besides the document's sides.
+    /// - Parameter others: Kinds that the caller takes in addition to the document's sides.
     static func images(
         _ request: CreateRequest, or others: [PartKind] = []
     ) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {

@@ -38,7 +38,7 @@ final class CurlContent {
     func fill(
         _ headers: [HTTPRequest.Header], _ body: [UInt8]
     ) throws(HTTPError) -> (headers: UnsafeMutablePointer<curl_slist>, body: UnsafeRawBufferPointer) {
-        // An empty value removes the header that libcurl would add by itself.
+        // An empty value removes the header that libcurl would otherwise add.
         let first: StaticString = "Expect:"
         let nodes = (headers.count + 1) * MemoryLayout<curl_slist>.stride
         var count = nodes + first.utf8CodeUnitCount + 1 + body.count

@@ -2,7 +2,7 @@ internal import CCurl
 internal import Foundation
 internal import Synchronization
 
-/// Resolves names on a bounded number of its own threads.
+/// Resolves names on its own threads, of which there is a bounded number.
 ///
 /// `getaddrinfo` may block for any time and cannot be cancelled, so a hanging look-up occupies its thread. It delays
 /// nothing else: concurrent requests for a name share one look-up, a domain has a few threads at most, and each caller

@@ -9,7 +9,7 @@ internal import Postgres
 package struct JobResult: Sendable {
     /// Decides whether the result waits for a review.
     package let decision: DecisionType
-    /// Whether the partner's decision policy has it wait for a review, besides what the payload asks for.
+    /// Whether the partner's decision policy makes it wait for a review, in addition to what the payload requests.
     let asksForReview: Bool
     /// `nil` if it is not JSON that PostgreSQL can store; the job then ends with an error.
     package let stored: StorableResult?

@@ -10,7 +10,7 @@ extension Maintenance {
     /// How often the key store notes how far the database has come.
     private static let markAge = Duration.seconds(60)
 
-    /// Destroys the keys of what was erased or purged. Keys that no job has are left to `inspectd keys sweep`: beside a database that
+    /// Destroys the keys of what was erased or purged. Keys that no job has are left to `inspectd keys sweep`: with a database that
     /// was restored to an older state, they may be those of newer jobs.
     func runKeyDuty(_ keys: KeyStore) async {
         var followed: ContinuousClock.Instant?

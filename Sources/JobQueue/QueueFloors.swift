@@ -1,6 +1,6 @@
 /// Where a worker scans for waiting jobs, and in what order.
 ///
-/// Each (region, lane, partner) is a queue of its own. The worker does not scan below a queue's floor: while a transaction keeps
+/// Each (region, lane, partner) is a separate queue. The worker does not scan below a queue's floor: while a transaction keeps
 /// VACUUM from removing claimed rows, a scan from the start would read all of them each time.
 package struct QueueFloors: Sendable {
     /// How far a floor stays behind the last place seen, at least. Places drawn by open transactions are above ``horizon`` as well;

@@ -2,7 +2,7 @@ internal import InspectCore
 
 /// The writes of attempts: those that wait for their pump, what their answers mean, and what follows where there is none.
 ///
-/// Jobs whose rows another transaction holds, such as an operator's left open, are parked: each waits by itself, with its
+/// Jobs whose rows another transaction holds, such as an operator's left open, are parked: each waits separately, with its
 /// lease kept by the heartbeats, while the pumps go on with all others.
 extension WorkerMachine {
     // MARK: Writes that wait
@@ -66,7 +66,7 @@ extension WorkerMachine {
         case again
         /// Ask which rows are held, and set their jobs apart.
         case findHeld
-        /// Each job by itself: one of them is at fault, and the others must neither suffer for it nor wait for ever.
+        /// Each job separately: one of them is at fault, and the others must neither suffer for it nor wait for ever.
         case eachAlone
     }
 

@@ -84,7 +84,7 @@ extension ObjectStore {
         .keyMissing, "an object store takes only sealed parts, and no key store is configured",
         hint: "Set --keys-url or INSPECTD_KEYS_URL, and --wrapping-keys or INSPECTD_WRAPPING_KEYS.")
 
-    /// In a function of its own, which frees the bytes before the request goes to the database.
+    /// In a separate function, which frees the bytes before the request goes to the database.
     fileprivate func upload(_ parts: [PartKind: [Data]], as object: String) async throws -> PlacedParts {
         let (placed, bytes) = PlacedParts.joined(parts, as: object)
         try await self.put(bytes, at: object)

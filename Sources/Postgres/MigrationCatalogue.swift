@@ -2,7 +2,7 @@
 ///
 /// The digests of the objects as the files created them are kept in `public.insp_object`. Comparing with a second copy of the
 /// schema would need no table, but would lock the schema's name for seconds: only if the table is missing is that done
-/// (``built(by:on:)``). Partitions come and go and are left out, except for rights of their own, which none has; so are owners,
+/// (``built(by:on:)``). Partitions come and go and are left out, except for their own rights, of which none has any; so are owners,
 /// which a restored backup may change.
 enum MigrationCatalogue {
     /// One object: `function insp.wake(p_lane smallint)`, `index insp.job_pkey`, `column insp.job.id`.
@@ -107,7 +107,7 @@ enum MigrationCatalogue {
                 """))
     }
 
-    /// What the files make: all of them are applied to a schema beside the one that is there, and rolled back.
+    /// What the files make: all of them are applied to a second schema next to the existing one, and rolled back.
     static func built(by folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Digests {
         // Others see neither the name nor the new schema before a commit, which never comes.
         do {

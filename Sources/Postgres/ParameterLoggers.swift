@@ -1,5 +1,5 @@
 extension PostgresConnection {
-    /// What may log parameters of statements beside what `log_parameter_max_length` of this session says: auto_explain and
+    /// What may log parameters of statements regardless of this session's `log_parameter_max_length`: auto_explain and
     /// pgaudit, which have settings of their own, if a session, or a role in this database, has them loaded and so
     /// configured; and what a role or the database sets of the server's own settings, which other sessions have.
     ///

@@ -70,7 +70,7 @@ package struct PostgresError: Error, Sendable {
     /// Whether a row with the same unique key exists (23505).
     package var isUniqueViolation: Bool { self.sqlState == "23505" }
 
-    /// Whether the server's error may pass by itself: the rule of `insp.is_passing`. Any other SQLSTATE returns at each try.
+    /// Whether the server's error may be temporary: the rule of `insp.is_passing`. Any other SQLSTATE would recur at each try.
     package var isPassing: Bool {
         guard let state = self.sqlState else { return false }
         return ["08", "25", "40", "42", "53", "55", "57", "58"].contains(state.prefix(2)) || state == "XX000"

@@ -40,7 +40,7 @@ package struct PostgresRow: Sendable {
         try self.double(self.place(column))
     }
 
-    /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`; the other readers likewise.
+    /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`; the other readers do the same.
     package func bool(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
         try self.bool(self.place(column))
     }

@@ -133,7 +133,7 @@ package final class FaceEngine {
             values: numbers[...], modelSHA256: String(cString: cv_face_engine_model_sha256(self.pointer)))
     }
 
-    /// Searches for a document's ghost image beside its portrait and compares both by dlib's network, in whose distances the
+    /// Searches for a document's ghost image next to its portrait and compares both by dlib's network, in whose distances the
     /// limit was measured. The search takes 5 to 40 ms, the comparison 18 ms for each face that has no such embedding yet.
     ///
     /// - Returns: `nil` if no ghost image could be compared, because the portrait itself is too small.

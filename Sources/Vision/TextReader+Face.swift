@@ -17,7 +17,7 @@ private enum Surroundings {
 }
 
 extension TextReader {
-    /// The text around the face of a selfie: beside a document's portrait stand labels, days and an MRZ, beside a person nothing of
+    /// The text around the face of a selfie: labels, days and an MRZ stand next to a document's portrait, next to a person nothing of
     /// that size. Takes 3 ms if there is none.
     ///
     /// - Returns: `nil` without the face's points.

@@ -2,7 +2,7 @@ internal import CVision
 internal import Foundation
 package import InspectCore
 
-/// Reads lines of text, found and cut out beforehand, with a small network of its own (`Sources/CVision/Training`).
+/// Reads lines of text, found and cut out beforehand, with its own small network (`Sources/CVision/Training`).
 package struct TextReader: Sendable {
     /// SHA-256 of the network's weights, lower-case hex.
     package let modelSHA256 = String(cString: cv_text_model_sha256())

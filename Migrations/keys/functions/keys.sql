@@ -153,7 +153,7 @@ BEGIN
     IF person IS NULL THEN
         RETURN false;
     END IF;
-    -- insp.add_job_keys waits for it, so that no key is added between the look, a statement of its own, and the end of this.
+    -- insp.add_job_keys waits for it, so that no key is added between the check, a separate statement, and the end of this one.
     PERFORM FROM insp.key k WHERE k.id = person FOR UPDATE;
     IF EXISTS (SELECT FROM insp.key c WHERE c.parent = person AND c.created_at >= now() - p_age) THEN
         -- The person has come back. Only what was sealed before the erasure may not be opened.

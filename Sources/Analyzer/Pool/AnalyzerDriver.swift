@@ -149,7 +149,7 @@ final class AnalyzerDriver: @unchecked Sendable {
     ) -> InspectError {
         self.child = nil
         let end: ProcessEnd?
-        // A process that closed its socket is about to end by itself; its own signal says more than the pool's SIGKILL.
+        // A process that closed its socket is about to end anyway; its own signal says more than the pool's SIGKILL.
         let grace: Duration = if case .closed = failure, !cancelled { .milliseconds(100) } else { .zero }
         switch child.kill(after: grace, patience: Self.killPatience) {
         case .ended(let known): end = known

@@ -84,7 +84,7 @@ final class ChildConnection: Sendable {
     /// Has the process killed, which closes the socket. From any thread.
     func kill() { self.parent.kill(self.number) }
 
-    /// Has the process killed, if it does not end by itself within `grace`, and waits until it is gone.
+    /// Has the process killed if it does not end within `grace`, and waits until it is gone.
     func kill(after grace: Duration = .zero, patience: Duration) -> ChildEnd.Outcome {
         if case .ended(let end) = self.end.wait(grace) { return .ended(end) }
         self.kill()

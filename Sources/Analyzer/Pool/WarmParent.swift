@@ -13,7 +13,7 @@ final class WarmParent: Sendable {
     private let control: FileDescriptor
     private let errors: FileDescriptor
     private let state = Mutex(State())
-    /// Reads the parent's messages on a thread of its own, since reading blocks.
+    /// Reads the parent's messages on a separate thread, since reading blocks.
     private let reader = DispatchQueue(label: "inspectd.analyzer.parent")
 
     private struct State {

@@ -31,7 +31,7 @@ package struct BareLoop: Codable, Sendable {
 
     private var body: [UInt8] { [UInt8](repeating: UInt8(ascii: "x"), count: self.bodyBytes) }
 
-    /// Runs in a process of its own.
+    /// Runs in a separate process.
     ///
     /// - Parameter program: `inspectd`.
     /// - Throws: ``HTTPError/Code/localFault`` if it cannot be started or fails.

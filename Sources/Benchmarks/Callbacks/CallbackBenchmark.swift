@@ -6,7 +6,7 @@ internal import Postgres
 internal import Synchronization
 
 /// Measures callbacks over the loopback interface: from the outbox's rows through claim, signature and TLS to their
-/// settlement, beside the bare loop of ``BareLoop`` against the same server, and the cost of one hung partner for the
+/// settlement, compared with the bare loop of ``BareLoop`` against the same server, and the cost of one hung partner for the
 /// others.
 package struct CallbackBenchmark: Sendable {
     /// A database with the schema. The benchmark adds partners named `bench-…` and their callbacks: use a scratch one.
@@ -57,7 +57,7 @@ package struct CallbackBenchmark: Sendable {
     package struct HungReport: Codable, Sendable {
         /// `tcp`, `tls`, `dns` or `drip`.
         package var hung: String
-        /// Callbacks a second to the other endpoints, without the hung one and beside it: medians over the rounds.
+        /// Callbacks a second to the other endpoints, without and with the hung one: medians over the rounds.
         package var alonePerSecond: Double
         /// Beside the hung one.
         package var besidePerSecond: Double
@@ -67,7 +67,7 @@ package struct CallbackBenchmark: Sendable {
         /// The share by which the other endpoints are slower: the median over the pairs of rounds, whose two follow each
         /// other, so that a change of the machine's speed affects both. Below 0: noise.
         package var cost: Double
-        /// CPU microseconds of this process for each of the others' callbacks, without and beside: medians.
+        /// CPU microseconds of this process for each of the others' callbacks, without and with it: medians.
         var aloneCpuMicrosPerPost: Double
         var besideCpuMicrosPerPost: Double
         /// In each round.
@@ -115,7 +115,7 @@ package struct CallbackBenchmark: Sendable {
             callbacks: rounds.map(\.count).reduce(0, +), endpoints: self.endpoints)
     }
 
-    /// Measures alternately without and beside a partner that hangs, so that a machine that becomes busy affects both.
+    /// Measures alternately without and with a partner that hangs, so that a machine that becomes busy affects both.
     package func runHung() async throws -> HungReport {
         guard let mode = self.hung.flatMap({ HungPartner.Mode(rawValue: $0) }) else {
             throw HTTPError(.requestInvalid, "the mode is tcp, tls, dns or drip")
@@ -196,7 +196,7 @@ package struct CallbackBenchmark: Sendable {
         var claimToSend: [Double]
     }
 
-    /// Delivers ``callbacks`` over some endpoints with a dispatcher of its own, after a few for each that open connections.
+    /// Delivers ``callbacks`` over some endpoints with a separate dispatcher, after a few for each that open connections.
     ///
     /// - Parameter startsWith: An endpoint of which callbacks must be under way before the measurement begins.
     private func deliver(

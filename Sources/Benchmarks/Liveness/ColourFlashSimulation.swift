@@ -131,7 +131,7 @@ private struct Room {
             self.flashGains = Gains(forehead: gain, cheeks: gain, nose: gain, background: gain)
         case .plane:
             self.answerGains = .none
-            // Half of the prints are cut out along the face, before a background of their own.
+            // Half of the prints are cut out along the face, in front of their own background.
             let isCutOut = random.uniform(0...1) < 0.5
             let tilt = random.uniform(-0.02...0.02)
             self.flashGains = Gains(

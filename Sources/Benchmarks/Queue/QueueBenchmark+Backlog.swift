@@ -134,7 +134,7 @@ extension QueueBenchmark.Backlog {
         return QueueBenchmark.milliseconds(blocks.map { QueueBenchmark.percentile(Array($0), 0.99) }, 0.5)
     }
 
-    /// Lets a worker drain the queue for a while, and claims single jobs beside it.
+    /// Lets a worker drain the queue for a while, and claims single jobs at the same time.
     private func drain(
         _ database: BenchmarkDatabase, jobs: Int
     ) async throws -> (BenchmarkWorkers.Measured, loaded: [Double]) {

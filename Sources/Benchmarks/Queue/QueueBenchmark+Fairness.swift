@@ -4,7 +4,7 @@ internal import JobQueue
 internal import Synchronization
 
 extension QueueBenchmark {
-    /// How long a small partner's jobs wait beside a large partner's backlog, and what share the bulk lane gets beside an
+    /// How long a small partner's jobs wait next to a large partner's backlog, and what share the bulk lane gets next to an
     /// endless stream of urgent jobs.
     package struct Fairness: Sendable {
         /// A connection string or URL.
@@ -13,7 +13,7 @@ extension QueueBenchmark {
         package var big = 1_000_000
         /// Jobs of the small partner, enqueued at once.
         package var small = 100
-        /// Number of rounds, alone and beside.
+        /// Number of rounds, alone and next to it.
         package var rounds = 10
         /// Jobs that the worker has at once, and how long each takes.
         package var slots = 16
@@ -41,7 +41,7 @@ extension QueueBenchmark.Fairness {
         var aloneP50Ms: Double
         /// The 95th percentile of the same.
         package var aloneP95Ms: Double
-        /// The same beside the large partner's backlog.
+        /// The same next to the large partner's backlog.
         var besideP50Ms: Double
         /// The 95th percentile of the same.
         package var besideP95Ms: Double

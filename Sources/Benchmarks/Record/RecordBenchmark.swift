@@ -46,7 +46,7 @@ package struct RecordBenchmark: Sendable {
     /// - Parameter databaseURL: A migrated database of the benchmark's own. Never logged.
     package init(databaseURL: String) { self.databaseURL = databaseURL }
 
-    /// Writes accesses and links them in turn.
+    /// Writes and links accesses alternately.
     package func run() async throws -> Report {
         let connection = try await PostgresConnection.connect(
             self.databaseURL, options: ConnectionOptions(name: "inspectd bench"))

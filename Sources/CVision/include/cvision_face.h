@@ -91,7 +91,7 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
 cv_status cv_face_embeddings(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
                              float *embeddings, cv_error *error);
 
-/// Searches the upright document for its ghost image: a face of 0.35 to 0.85 of the width of `portrait`, beside it, with about
+/// Searches the upright document for its ghost image: a face of 0.35 to 0.85 of the width of `portrait`, next to it, with about
 /// `least_eye_distance` pixels between the eyes or more. Only `portrait`'s box and turns are used; of several faces the surest is
 /// written.
 cv_status cv_face_ghost(cv_face_engine *engine, const cv_image *image, const cv_document_side *side,

@@ -12,7 +12,7 @@ struct TokenRevoker: Sendable {
     let providers: [String: any AuthorizationProvider]
     /// Opens what is sealed; `nil`: there is no key store.
     let keys: PatientKeys?
-    /// The region whose partners' tokens are revoked, besides those of partners without one.
+    /// The region whose partners' tokens are revoked, in addition to those of partners without one.
     let region: String?
     let onEvent: @Sendable (CallbackEvent) -> Void
 

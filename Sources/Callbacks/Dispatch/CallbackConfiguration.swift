@@ -14,7 +14,7 @@ package struct CallbackConfiguration: Sendable {
     package var keys: KeyStore?
     /// Name under which attempts are stored.
     package var worker: String
-    /// The region whose jobs' callbacks it sends, besides those of jobs without a region.
+    /// The region whose jobs' callbacks it sends, in addition to those of jobs without a region.
     package var region: String?
     /// Callbacks under way at once, over all endpoints. Each may hold a socket: stay well below `RLIMIT_NOFILE`.
     package var maximumInFlight = 512

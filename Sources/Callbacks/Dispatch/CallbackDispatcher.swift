@@ -98,7 +98,7 @@ package final class CallbackDispatcher: Sendable {
         // What it could not finish, another dispatcher takes up.
         revoker.cancel()
         self.revocations.notify()
-        // After the grace period it may still wait for its database; it ends by itself.
+        // After the grace period it may still wait for its database; it then ends on its own.
         if self.machine.withLock({ $0.isClaimOver }) { await claimer.value }
     }
 

@@ -103,7 +103,7 @@ struct CallbackStore: Sendable {
     /// The number of a dispatcher that obeys ``CallbackClaim/permits`` and so may claim ahead; `nil`: all claimed callbacks will be
     /// sent at once.
     let holder: Int64?
-    /// The region whose callbacks are claimed, besides those without one.
+    /// The region whose callbacks are claimed, in addition to those without one.
     private let region: String?
     /// The endpoints of earlier claims, whose keys are already decoded.
     private let endpoints: CallbackEndpoints

@@ -6,7 +6,7 @@ internal import InspectCore
 struct ConsolePage {
     var title: String
     var session: ConsoleSession?
-    /// False: the content has a heading of the first rank of its own.
+    /// False: the content has its own first-level heading.
     var hasHeading = true
     /// Where the script learns of changes (server-sent events), upon which it renews the element `live`.
     var stream: String?
@@ -93,7 +93,7 @@ struct ConsolePage {
         "<input type='hidden' name='form' value='\(session.secret.formToken)'/>"
     }
 
-    /// A table that scrolls by itself where the screen is narrow; rows are complete `tr` elements.
+    /// A table that scrolls separately if the screen is narrow; rows are complete `tr` elements.
     static func table(_ caption: String, _ columns: [String], _ rows: [Markup], empty: String) -> Markup {
         guard !rows.isEmpty else { return "<p>\(empty)</p>\n" }
         return """

@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import InspectCore
 
-/// Results of other runs of a case, and of other jobs of the same person, beside its own.
+/// Results of other runs of a case, and of other jobs of the same person, next to its own.
 struct HistoryPage {
     var session: ConsoleSession
     /// The case's.

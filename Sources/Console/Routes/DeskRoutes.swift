@@ -3,7 +3,7 @@ internal import HTTPServer
 internal import InspectCore
 
 extension ConsoleRoute {
-    /// History beside a case, plots, workers, and what keeps open pages up to date.
+    /// History next to a case, plots, workers, and what keeps open pages up to date.
     static let desk: [ConsoleRoute] = [
         ConsoleRoute("GET", "/cases/{id}/history", .roles([.reviewer])) { call, _ in
             let session = try call.signedIn()
@@ -63,7 +63,7 @@ extension ConsoleCall {
         return try await self.store.pulse([page])[page]
     }
 
-    /// Whether a page asks by itself: that keeps no session alive.
+    /// Whether a page asks automatically, which keeps no session alive.
     var isUse: Bool { !self.request.path.hasPrefix("/live/") && self.request.headers["x-live"] == nil }
 
     /// A server-sent event (HTML, section 9.2). Each answer has one and then ends, and the browser asks again with the event's

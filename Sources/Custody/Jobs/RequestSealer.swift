@@ -21,7 +21,7 @@ package struct RequestSealer: Sendable {
     let store: KeyStore
     private let level: KeyKind
 
-    /// - Parameter level: `job`: each job has a key of its own, which goes with its data. `person`: a person's jobs share theirs, which
+    /// - Parameter level: `job`: each job has its own key, which is destroyed with its data. `person`: a person's jobs share theirs, which
     ///   benchmarks compare.
     package init(_ store: KeyStore, level: KeyKind = .job) {
         self.store = store
@@ -276,7 +276,7 @@ struct RequestDraft {
         return isName ? text : "invalid"
     }
 
-    /// - Returns: For an invalid value another one that is refused likewise.
+    /// - Returns: For an invalid value, another one that is also refused.
     private static func pseudonym(_ value: Any, _ use: String, _ index: BlindIndex) -> Any {
         guard let text = value as? String else { return 0 }
         if text.isEmpty { return "" }

@@ -51,7 +51,7 @@ package enum KeyKind: String, Sendable, CaseIterable {
 
 /// A key that is open.
 package struct CustodyKey: Sendable {
-    /// Not secret: it stands beside what the key has sealed.
+    /// Not secret: it is stored with what the key has sealed.
     package let id: KeyID
     /// The key's level in the tree, which is part of what it seals.
     package let kind: KeyKind

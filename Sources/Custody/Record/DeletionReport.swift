@@ -15,7 +15,7 @@ package struct DeletionReport: Sendable {
         case retention = "retention"
         /// The whole partner.
         case partner = "partner"
-        /// Not a cause of its own: keys that the key store has destroyed, for any of the others.
+        /// Not a separate cause: keys that the key store has destroyed, for any of the others.
         case keys = "keys"
 
         package static func < (left: Cause, right: Cause) -> Bool {

@@ -14,7 +14,7 @@ struct MainMark: Sendable, Equatable {
     }
 }
 
-/// What the key store knows of its main database: a sweep beside an older state or a copy of it would destroy the keys of all jobs that
+/// What the key store knows of its main database: a sweep with an older state or a copy of it would destroy the keys of all jobs that
 /// this lacks.
 extension KeyStore {
     private func noted() async throws(InspectError) -> MainMark? {

@@ -21,7 +21,7 @@ package protocol WrappingKey: Sendable {
 }
 
 extension WrappingKey {
-    /// Unwraps and wraps, for holders without an operation of their own.
+    /// Unwraps and wraps, for holders without their own operation.
     package func rewrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> [UInt8] {
         try await self.wrap(try await self.unwrap(wrapped, associated), associated)
     }

@@ -1,4 +1,4 @@
-/// What the description says about a call, besides what follows from its method, path, scope and media types.
+/// The description of a call, apart from what follows from its method, path, scope and media types.
 struct Operation: Sendable {
     /// The call's name in generated clients.
     var id: String
@@ -13,7 +13,7 @@ struct Operation: Sendable {
     /// Name of the schema of a form with files.
     var form: String?
     var answers: [Answer]
-    /// Statuses of refusals, besides those that every call of its kind has.
+    /// Statuses of refusals, in addition to those that every call of its kind has.
     var refusals: [Int] = []
     /// Whether a public call checks a credential.
     var takesCredential = false

@@ -1,5 +1,5 @@
 extension OpenAPIDocument {
-    /// What answers carry, besides jobs and persons.
+    /// Contents of answers other than jobs and persons.
     static var answerSchemas: String {
         #"""
         "TestMark": { "type": "boolean", "description": "Present and true where the credential is a test's" },

@@ -197,7 +197,7 @@ extension OpenAPIDocument {
         """#
     }
 
-    /// Members of a request for a job that are texts or numbers: in a form, they have fields of their own.
+    /// Members of a request for a job that are texts or numbers: in a form, they have their own fields.
     private static let texts = #"""
         "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
                     "customerInternalReference": { "$ref": "#/components/schemas/Reference" },

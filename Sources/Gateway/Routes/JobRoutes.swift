@@ -149,7 +149,7 @@ private struct Cancellation: Encodable {
 }
 
 extension GatewayCall {
-    /// `POST /inspectionjob/create` and its kin, and the legacy call that waits for the result.
+    /// `POST /inspectionjob/create` and similar calls, and the legacy call that waits for the result.
     ///
     /// - Parameter fixed: Members that the path determines.
     func create(

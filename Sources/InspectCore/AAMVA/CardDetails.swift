@@ -1,4 +1,4 @@
-/// What an AAMVA card's barcode has besides the fields that all documents have. A field left blank is `nil`.
+/// The data of an AAMVA card's barcode beyond the fields that all documents have. A field left blank is `nil`.
 package struct CardDetails: Codable, Sendable, Hashable {
     /// Such as `JR`.
     package var suffix: String?

@@ -84,7 +84,7 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
 
 /// What the search for a document's second, smaller portrait found.
 package struct GhostFacts: Codable, Sendable, Hashable {
-    /// The surest face beside the portrait; `nil`: none was seen.
+    /// The most certain face next to the portrait; `nil`: none was seen.
     package var box: Box?
     /// The detector's score of that face.
     package var detectionScore: Double?

@@ -97,10 +97,10 @@ package struct QualityFacts: Codable, Sendable, Hashable {
     /// How much the tip of a corner looks like the table behind it, 0–1, the worst of four; `nil` if it cannot be
     /// measured.
     package var missingCorner: Double?
-    /// How much a round patch looks like a hole that shows the table (0–1); `nil` if that cannot be told, or an earlier version
+    /// How much a round patch looks like a hole that shows the table (0–1); `nil` if that cannot be determined, or an earlier version
     /// measured.
     package var punchedHole: Double?
-    /// Depth of the deepest piece that an edge lacks, over the document's longer side; 0 if none does; `nil` if that cannot be told,
+    /// Depth of the deepest piece that an edge lacks, over the document's longer side; 0 if none does; `nil` if that cannot be determined,
     /// or an earlier version measured.
     package var tornEdge: Double?
     /// Share (0–1) of the document's patches that show dots on several grids turned against each other, as machines print

@@ -2,7 +2,7 @@
 package struct TextAroundFace: Codable, Sendable, Hashable {
     /// Legible lines.
     package var lines: Int
-    /// Those of them that documents have: labels of fields, titles and lines with an MRZ's fillers. Days are one more beside these:
+    /// Those that documents have: labels of fields, titles and lines with an MRZ's fillers. Days are one more beside these:
     /// tickets, badges and posters have them too.
     package var documentLines: Int
 

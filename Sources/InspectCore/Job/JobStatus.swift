@@ -24,7 +24,7 @@ package enum JobStatus: Int16, Codable, Sendable, CaseIterable, Comparable {
 }
 
 extension JobStatus {
-    /// Whether a worker stores a result of its own for this status before the job is finished.
+    /// Whether a worker stores a separate result for this status before the job is finished.
     package var isStage: Bool {
         switch self {
         case .queued, .started, .decided, .finished: false

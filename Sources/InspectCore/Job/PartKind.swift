@@ -89,7 +89,7 @@ extension PartKind {
         }
     }
 
-    /// Whether it shows a side of the document, which is read and judged by itself.
+    /// Whether it shows a side of the document, which is read and judged separately.
     package var isSide: Bool { self.row.source == .document }
 
     /// The kinds that show a side of the document.

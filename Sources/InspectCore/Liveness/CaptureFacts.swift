@@ -44,7 +44,7 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
         package var cheeks: LinearColour
         /// Light from the nose's ridge.
         package var nose: LinearColour
-        /// Light from beside the head; `nil` if the image shows too little of it.
+        /// Light from the sides of the head; `nil` if the image shows too little of it.
         package var background: LinearColour?
         /// Share (0–1) of the skin that is burnt out.
         package var saturated: Double

@@ -216,7 +216,7 @@ private struct Response {
     var strength: Double
     /// The settled light of each colour in logarithms.
     var light: [LinearColour]
-    /// Of each colour by itself.
+    /// Of each colour separately.
     var agreement: [Double]
 
     init?(_ challenge: LivenessChallenge, _ signals: [(timeMs: Double, signal: Opponent)], lagMs: Double) {

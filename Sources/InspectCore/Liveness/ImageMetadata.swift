@@ -6,7 +6,7 @@ package struct ImageMetadata: Codable, Sendable, Hashable {
     package var namesCamera = false
     /// The editor of ``editors`` that the file names as its software.
     package var editor: String?
-    /// Whether image resources of an editor are there (Photoshop File Formats, "Image Resource Section"), beside captions.
+    /// Whether image resources of an editor are there (Photoshop File Formats, "Image Resource Section"), other than captions.
     var hasEditorResources = false
     /// Whether the file calls itself a screenshot.
     package var isScreenshot = false
@@ -164,7 +164,7 @@ extension ImageMetadata {
         if packet.values(of: "UserComment").contains(where: { $0.holds("Screenshot") }) { self.isScreenshot = true }
     }
 
-    /// Image resources: what is beside IPTC's captions (0x0404) and their digest (0x0425), which programs for captions write.
+    /// Image resources other than IPTC's captions (0x0404) and their digest (0x0425), which programs for captions write.
     private mutating func readResources(_ resources: ArraySlice<UInt8>) {
         var rest = resources
         for _ in 0..<Self.mostPieces {
@@ -172,7 +172,7 @@ extension ImageMetadata {
             let bytes = Array(resource.prefix(2))
             let number = Int(bytes[0]) << 8 | Int(bytes[1])
             if number != 0x0404, number != 0x0425 { self.hasEditorResources = true }
-            // A name with its length before it, filled up to an even number of bytes; then the length of the data, likewise.
+            // A name with its length before it, filled up to an even number of bytes; then the length of the data, in the same way.
             let name = 1 + Int(resource[resource.startIndex + 2])
             let content = resource.dropFirst(2 + name + name % 2)
             guard content.count >= 4 else { return }
@@ -188,7 +188,7 @@ extension ImageMetadata {
         if text.holds("screenshot") { self.isScreenshot = true }
     }
 
-    /// What phones write beside an image of their screen.
+    /// What phones write with an image of their screen.
     private mutating func readComment(_ text: ArraySlice<UInt8>) {
         if text.prefix(256).holds("screenshot") { self.isScreenshot = true }
     }

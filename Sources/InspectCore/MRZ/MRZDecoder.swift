@@ -16,7 +16,7 @@ package struct MRZDecoder: Sendable {
     /// A wrong character fails its own check digit and the composite one together.
     private static let failedComposite: Double = -1.6
     /// Log-odds of a document code that the format does not have, once for its character and once for the layout: a code
-    /// tells formats apart, so it must not be read into a part of another one.
+    /// distinguishes formats, so it must not be read into a part of another one.
     private static let foreignCode: Double = -3
     /// Log-odds of a state or nationality that Doc 9303-3 §5 does not list: about 1 in 50 of what is printed.
     private static let unknownState: Double = -3.9

@@ -211,7 +211,7 @@ package struct InspectionReport: Sendable {
                 ReportPage.section(
                     "Similarity: \(record.parts.joined(separator: " and "))",
                     [
-                        // On a desk they stand beside the images.
+                        // On a wide screen they stand next to the images.
                         self.isDesk
                             ? ""
                             : ReportTables.crops(record.parts.compactMap { part in images.first { $0.part == part } }),

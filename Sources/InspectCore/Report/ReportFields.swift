@@ -258,7 +258,7 @@ struct ReportFields {
         }
     }
 
-    /// The VIZ text beside the machine-readable data, with what was not found.
+    /// The VIZ text next to the machine-readable data, with what was not found.
     private func vizMarkup(_ record: VIZRecord) -> Markup {
         let rows = record.fields.map { field -> Markup in
             let comparison = Self.remark(field)

@@ -44,7 +44,7 @@ package struct ExtractionData: Codable, Sendable {
     package var barcode: BarcodeRecord?
     /// `nil`: the job has no chip files.
     package var chip: ChipRecord?
-    /// The VIZ text beside the machine-readable data; `nil` if it was not read.
+    /// The VIZ text, compared with the machine-readable data; `nil` if it was not read.
     package var viz: VIZRecord?
     /// CHIP, MRZ, BARCODE, OCR (VIZ text alone, which nothing proves) or NONE.
     package var extractionMethod: String
@@ -53,7 +53,7 @@ package struct ExtractionData: Codable, Sendable {
     /// Why nothing was read; `nil` if something was.
     package var reason: String?
 
-    /// An address, as far as its parts are told apart.
+    /// An address, as far as its parts can be distinguished.
     package struct Address: Codable, Sendable {
         /// Street and number, or the whole address; at most 64 characters.
         package var line1: String?

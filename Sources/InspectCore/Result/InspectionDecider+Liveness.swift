@@ -94,7 +94,7 @@ extension InspectionDecider {
         return "liveness cannot be proven from one image; only a challenge can prove it"
     }
 
-    /// The selfie beside the portraits of the document and of its chip.
+    /// The selfie next to the portraits on the document and in its chip.
     func documentAsSelfie(_ selfie: FaceStageFacts.Image) -> DocumentAsSelfie {
         let portraits = [self.side(.front)?.faces.first, self.chipPortrait?.faces.first]
         return DocumentAsSelfie(selfie, portraits: portraits.compactMap { $0 })

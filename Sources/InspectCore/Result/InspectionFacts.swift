@@ -1,6 +1,6 @@
 package import Foundation
 
-/// What a decision is made from, besides the limits and the date.
+/// The facts from which a decision is made, in addition to the limits and the date.
 package struct InspectionFacts: Sendable {
     /// What was asked for.
     package var request: InspectionRequest

@@ -15,7 +15,7 @@ package struct DocumentAsSelfie: Sendable, Hashable {
             .compactMap { try? mine.distance(to: $0) }.min()
     }
 
-    /// Much text beside the face, and some as documents have. It is no proof: badges and posters have such text too.
+    /// Much text around the face, some of it like a document's. It is no proof: badges and posters have such text too.
     package var isDocument: Bool {
         guard let text else { return false }
         return !Limits.textAroundFace.allows(Double(text.lines))

@@ -24,7 +24,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         case licenceBarcode = "LICENCE_BARCODE"
         /// Another PDF417: on the back of nearly all cards.
         case stackedBarcode = "STACKED_BARCODE"
-        /// VIZ text that names the kind of document, or holder, birth and validity beside their labels.
+        /// VIZ text that names the kind of document, or holder, birth and validity next to their labels.
         case printOfFront = "PRINT_OF_FRONT"
     }
 
@@ -92,7 +92,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
     /// Whether three lines stand below the largest face on the same side, as on residence permits of the United States until 2010.
     ///
     /// A card has 31 mm above its MRZ, whose lines are 76 mm long (Doc 9303-5): in an image of both sides, a front's portrait
-    /// is further above a back's lines, or below or beside them.
+    /// is further above a back's lines, or below or next to them.
     private static func isBelowPortrait(_ facts: DocumentFacts) -> Bool {
         guard let quad = facts.mrz?.quad, let box = facts.faces.first?.box else { return false }
         let along = Point(x: quad.topRight.x - quad.topLeft.x, y: quad.topRight.y - quad.topLeft.y)

@@ -82,7 +82,7 @@ package struct ExtractionRules {
                     MRZCertainty(mrz.value, reading: $0).uncertain.map(\.rawValue)
                 } ?? []
         }
-        // A barcode with card data outranks a stock label beside it.
+        // A barcode with card data outranks a stock label next to it.
         let card = barcodes.first { AAMVACard($0.value.text) != nil } ?? barcodes.first
         data.barcode = card.map { barcode in
             let card = AAMVACard(barcode.value.text)

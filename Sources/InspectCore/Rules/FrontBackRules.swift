@@ -62,10 +62,10 @@ struct FrontBackRules {
     }
 }
 
-/// The VIZ text of one side beside the machine-readable data of the other, where no field of theirs agrees: cards of two
+/// The VIZ text of one side compared with the machine-readable data of the other, if no field agrees: cards of two
 /// holders differ in all of them, and text that was merely misread does not.
 struct SideText {
-    /// How many different days, or fields beside their labels, are enough.
+    /// How many different days, or fields next to their labels, are enough.
     private static let enough = 2
     /// How many legible lines are much print: where one more value that the other side lacks is certain, it is suspicious that
     /// they show nothing of it.

@@ -95,7 +95,7 @@ package enum Limits {
     static let beyondFrame = Limit(.atMost(0.15), "the tenth that perspective makes it uncertain by, and a margin")
     /// The same, at least, before an outline cut short by the frame is believed.
     static let outlineBeyondFrame = Limit(.atMost(0.03), "what reading an MRZ's place is uncertain by")
-    /// How much of its height an outline lacks that lies on the frame, beside the size that its MRZ implies.
+    /// How much of its height an outline that lies on the frame lacks, compared with the size that its MRZ implies.
     static let missingHeight = Limit(
         .atMost(0.14), "0.1 in a steep view of a whole page, 0.28 and more where a part is cut")
     /// Share of an outline that edges back, from which its corners are believed to be the document's.

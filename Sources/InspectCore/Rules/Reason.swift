@@ -141,7 +141,7 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
     package var part: String?
     /// The error of Jumio's mobile SDK that asks the person for this; `nil`: it has none.
     package var mobileCode: String?
-    /// What to tell the person, in English; `insp.reasons` has further languages.
+    /// Advice for the person, in English; `insp.reasons` has further languages.
     package var advice: String
 
     init(_ code: Reason, label: String, part: String? = nil) {

@@ -132,7 +132,7 @@ package struct VIZFields {
         let line = Self.spelt(facts.lines[index], field)
         var characters = characters
         if field.isDate, let day = VIZDate.range(line.text), characters.contains(day.lowerBound) {
-            // What stands beside a day may be hard to read.
+            // Text next to a day may be hard to read.
             characters = day
         }
         let text = String(Array(line.text)[characters])

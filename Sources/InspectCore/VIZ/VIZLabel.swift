@@ -1,4 +1,4 @@
-/// The labels beside or above a field, found in a line whose reading may have a few wrong letters.
+/// The labels next to or above a field, found in a line that may have been read with a few wrong letters.
 enum VIZLabel {
     /// One label in a line.
     struct Mark: Hashable {
@@ -144,7 +144,7 @@ enum VIZLabel {
                     } else if isWhole, let last = words.last, last.part > words[0].part,
                         let field = Self.almost(letters)
                     {
-                        // One wrong letter, beside the field's name in another language.
+                        // One wrong letter, next to the field's name in another language.
                         found.append((Mark(field: field, characters: characters, letters: letters.count), 1, true))
                     }
                 }

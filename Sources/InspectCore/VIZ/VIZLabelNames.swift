@@ -1,6 +1,6 @@
 extension VIZLabel {
     /// Names of fields as documents print them, accents dropped, in the languages of Europe and the Americas that write Latin
-    /// letters; other scripts stand beside English or French.
+    /// letters; other scripts appear next to English or French.
     static let names: [VIZField: [String]] = [
         .lastName: [
             "SURNAME", "SURNAMES", "FAMILY NAME", "LAST NAME", "NOM", "NAME", "NACHNAME", "FAMILIENNAME", "APELLIDOS",

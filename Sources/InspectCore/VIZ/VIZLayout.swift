@@ -176,7 +176,7 @@ struct VIZLayout {
                 && abs(place.y + place.height / 2 - middle) < 0.6 * size
         }.min { self.lines[$0].place.x < self.lines[$1].place.x }
         guard let right, !self.isLabel[right], !self.labels.contains(where: { $0.line == right }) else { return nil }
-        // A label that has its own value under it has none beside it.
+        // A label that has its own value under it has none next to it.
         return right
     }
 

@@ -240,7 +240,7 @@ extension VIZFields {
 }
 
 extension VIZLine {
-    /// Whether it may be reported by itself.
+    /// Whether it may be reported alone.
     package var isCertain: Bool { self.confidence >= Limits.reportedVIZText }
 
     /// With its towns' and authorities' words as they are spelt.

@@ -131,7 +131,7 @@ enum VIZText {
     /// States that write Ø and Æ where others write Ö and Ä.
     private static let nordic: Set<String> = ["DNK", "NOR", "FRO", "GRL"]
 
-    /// `printed` with the diacritics that its MRZ proves: MULLER beside MUELLER is MÜLLER, since the recogniser may miss an accent and
+    /// `printed` with the diacritics that its MRZ proves: MULLER for MUELLER is MÜLLER, since the recogniser may miss an accent and
     /// Doc 9303-3 §6.A spells no other letter so.
     static func deduced(_ printed: String, name: String, state: String?) -> String {
         let isNordic = state.map { self.nordic.contains($0) } ?? false

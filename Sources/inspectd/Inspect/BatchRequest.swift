@@ -3,7 +3,7 @@ import InspectCore
 
 /// One inspection by `inspect`: a line of a batch, or what the options name.
 struct BatchRequest: Decodable {
-    /// The members of a line besides the files.
+    /// The members of a line other than the files.
     struct Members: Decodable {
         var id: String?
         var challenge: String?

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A stop that may be requested before anybody waits for it; a second signal ends the process by itself.
+/// A stop that may be requested before anybody waits for it; a second signal ends the process directly.
 final class StopOnce: Sendable {
     private struct State {
         var isRequested = false

@@ -106,7 +106,7 @@ struct CreateRequest {
                 object[field.name] = text
                 continue
             }
-            // As in JSON: a hexadecimal number is none.
+            // As in JSON: a hexadecimal number is not a number.
             guard JSONGrammar.isNumber(text), let number = Double(text), number.isFinite else {
                 throw InspectError(.payloadInvalid, "\(field.name) is not a number", field: field.name)
             }
@@ -120,7 +120,7 @@ struct CreateRequest {
     private static func refuseUnknown(
         in object: [String: Any], _ texts: LongTexts, _ known: [String], all names: [String]
     ) throws(InspectError) {
-        // A name that is long itself is not repeated.
+        // A name that is itself long is not repeated.
         let unknown = object.keys.filter { !Self.isKnown($0, known) && texts.count($0) <= LongTexts.threshold }
         if let name = unknown.min() { throw Self.unknown(name, names) }
     }
@@ -145,7 +145,7 @@ struct CreateRequest {
         _ picksWorkflow: Bool
     ) throws(InspectError) {
         try self.takeParts(&object, texts)
-        // Members that nothing here uses are dropped, but checked as well.
+        // Members that are not used here are dropped, but checked as well.
         if let definition = object[WorkflowDefinition.member] {
             _ = try JSONBody.data([WorkflowDefinition.member: definition], texts)
         }

@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import Postgres
 
-/// What browsers must receive before a page of another origin may read an answer (CORS, in the Fetch standard).
+/// The headers that browsers require before a page of another origin may read an answer (CORS, in the Fetch standard).
 ///
 /// A credential allows origins, none by default. Credentials come in the header Authorization, which a page sets itself, so the
 /// browser's own ones, such as cookies, are never allowed.

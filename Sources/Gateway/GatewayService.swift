@@ -78,7 +78,7 @@ package final class GatewayService: Sendable {
         self.eventSignal = signal
         self.eventWaits = Waits(
             perOwner: configuration.waitsPerPartner,
-            // What happened since a client last asked is found at once.
+            // Changes since a client last asked are found at once.
             begins: { isFirst in if isFirst { signal.start() } else { signal.notify() } },
             pause: {
                 try? await Task.sleep(for: Self.pause(.milliseconds(20), after: $0))
@@ -87,7 +87,7 @@ package final class GatewayService: Sendable {
         ) { try await store.pulls($0).map { ($0, ()) } }
         self.credentials = CredentialCache(store)
         self.publishedKeys = Cached(for: .seconds(5)) { _ in try await store.keySet() }
-        // While the database does not answer, what was known last counts.
+        // While the database does not answer, the last known state counts.
         self.origins = Cached(for: .seconds(30)) { former in (try? await store.origins()) ?? former ?? [] }
         self.observe = observe
     }
@@ -113,7 +113,7 @@ package final class GatewayService: Sendable {
         let start = ContinuousClock.now
         var access = HTTPAccess()
         // For pages of other origins: until it is known whose credential it is, what any credential allows; then what this one
-        // does, with what every answer to it says.
+        // allows, with what every answer to it says.
         var readers: [(name: String, value: String)] = []
         func refuse(_ response: HTTPResponse) -> HTTPAdmission {
             var response = response

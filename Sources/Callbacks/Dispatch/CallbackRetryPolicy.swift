@@ -28,7 +28,7 @@ struct CallbackRetryPolicy: Sendable {
     static let attempts = Self.delays.count + 1
     /// The longest wait that a `Retry-After` can ask for: ten hours.
     static let longestHint: Duration = .seconds(36_000)
-    /// Releases after which faults count after all, so that nothing is tried for ever.
+    /// The number of releases after which faults count after all, so that nothing is tried for ever.
     static let releases = 100
 
     /// - Parameters:

@@ -83,7 +83,7 @@ struct SettledBatch {
     var record = CallbackRecord()
     /// Those that the database refuses permanently. Their claims lapse.
     var refused: [(settlement: CallbackSettlement, reason: String)] = []
-    /// Those that fail by themselves with an error of their row or of the schema (``PostgresError/mayBeOfOneRow``).
+    /// Those that fail even alone, with an error of their row or of the schema (``PostgresError/mayBeOfOneRow``).
     var suspected: [(settlement: CallbackSettlement, error: PostgresError)] = []
     /// Those with a row that another transaction holds, such as one that an operator left open, and a single suspected one. They
     /// wait, so that they delay only their own endpoints.
@@ -231,7 +231,7 @@ struct CallbackStore: Sendable {
 
     // MARK: Batches
 
-    /// Settles, so that what cannot be settled does not block the rest.
+    /// Settles, so that attempts that cannot be settled do not block the rest.
     ///
     /// - Parameter held: Those whose rows were held before; settled separately for each endpoint.
     func settle(_ settlements: [CallbackSettlement], held: [CallbackSettlement]) async -> SettledBatch {
@@ -246,7 +246,7 @@ struct CallbackStore: Sendable {
         return batch
     }
 
-    /// Whose fault the suspected ones' error is: their rows', if others are settled; the schema's, if several fail and none is
+    /// Decides whose fault the suspected ones' error is: their rows', if others are settled; the schema's, if several fail and none is
     /// settled. A single one waits for others.
     private func judge(_ batch: inout SettledBatch) {
         guard let first = batch.suspected.first else { return }

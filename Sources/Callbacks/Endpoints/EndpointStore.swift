@@ -4,7 +4,7 @@ internal import InspectCore
 package import Postgres
 
 /// Makes an operator's changes of endpoints. If a key store is configured, PostgreSQL sees secrets sealed, and this program
-/// validates what the database then cannot.
+/// validates them, since the database then cannot.
 package struct EndpointStore {
     /// Which key will sign an endpoint's callbacks.
     package enum SigningSource {
@@ -160,7 +160,7 @@ package struct EndpointStore {
         return Answer(endpoint: number, isSealed: seal != nil)
     }
 
-    /// Sets how the dispatcher gets the access tokens that it shows to an endpoint.
+    /// Sets how the dispatcher gets the access tokens that it presents to an endpoint.
     package func authorize(_ number: Int64, _ client: Client) async throws -> Answer {
         let seal = try await self.seal(of: number)
         try await self.query(
@@ -310,7 +310,7 @@ package struct EndpointStore {
             guard !secret.isEmpty, secret.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
                 throw InspectError(.clientIDInvalid, name, hint: "It has visible characters of ASCII.")
             }
-        // libcurl reads it, and says what it thinks of it at the first callback.
+        // libcurl reads it, and reports an error at the first callback.
         default: break
         }
     }

@@ -17,7 +17,7 @@ struct OpenAPIExample: Sendable {
     static let all = [specimen, created, passed, rejected, liveness, finished, pulled, refused]
 
     static let specimen = Self(
-        "specimen", "CreateRequest", "A test job: a specimen stands in place of the image",
+        "specimen", "CreateRequest", "A test job: a specimen instead of the image",
         PackageResources.specimen_json)
     static let created = Self("created", "Job", "A new job", PackageResources.created_json)
     static let passed = Self(

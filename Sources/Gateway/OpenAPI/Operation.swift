@@ -62,10 +62,10 @@ struct Operation: Sendable {
     }
 
     /// What a call that creates a job says of wait.
-    static let waiting = "With wait above 0 it returns the job's result, and so also requires the scope read."
+    static let waiting = "If wait is above 0, it returns the job's result, so it also requires the scope read."
 
     /// What to know of answers with the status 410, if a job is sealed.
-    static let destroyed = "410 KEY_DESTROYED: the key was destroyed with an erasure, and nothing opens it any more."
+    static let destroyed = "410 KEY_DESTROYED: the key was destroyed by an erasure, so the data can never be opened again."
 
     /// An answer to a request that was not refused.
     struct Answer: Sendable {

@@ -5,7 +5,7 @@ internal import InspectCore
 struct FormBody {
     private var fields: [String: String] = [:]
 
-    /// - Throws: ``InspectError`` for what is no form in UTF-8, or has a field twice.
+    /// - Throws: ``InspectError`` if it is not a form in UTF-8, or has a field twice.
     init(_ body: Data) throws(InspectError) {
         for pair in body.split(separator: UInt8(ascii: "&")) {
             let pieces = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)

@@ -27,7 +27,7 @@ extension GatewayStore {
         return try await self.eventReader().page(rows)
     }
 
-    /// Those of the places that have an event after them.
+    /// The places that have an event after them.
     func pulls(_ places: [EventPage.Place]) async throws -> [EventPage.Place] {
         _ = try await self.ask("SELECT insp.gateway_number_pulls()", [], on: self.looker)
         let found = try await self.ask(

@@ -77,7 +77,7 @@ struct JSONGrammar {
     private mutating func object() throws(InspectError) {
         try self.open()
         if !self.take("}") {
-            // By Swift's comparison, so that a dictionary of Swift's has room for all of them.
+            // By Swift's comparison, so that a Swift dictionary can hold all of them.
             var names: Set<String> = []
             repeat {
                 self.skipSpace()
@@ -129,7 +129,7 @@ struct JSONGrammar {
         guard self.index - start <= Self.digits else {
             throw self.fault("a number of more than \(Self.digits) characters")
         }
-        // Otherwise the fault would be of the object that it is in.
+        // Otherwise the fault would be reported for the enclosing object.
         if let byte = self.next, byte.isWord { throw self.fault("a number is not JSON") }
         let text = String(decoding: self.bytes[start..<self.index], as: UTF8.self)
         guard Double(text)?.isFinite == true else { throw self.fault("a number that cannot be stored") }
@@ -207,7 +207,7 @@ struct JSONGrammar {
             if (0xdc00..<0xe000).contains(low) { value = 0x10000 + (value - 0xd800) << 10 + (low - 0xdc00) }
         }
         guard let scalar = Unicode.Scalar(value) else { throw self.fault("half a surrogate pair") }
-        // No text of PostgreSQL's can hold it.
+        // PostgreSQL's texts cannot contain it.
         guard value != 0 else { throw self.fault("the character U+0000") }
         return scalar
     }
@@ -275,7 +275,7 @@ struct JSONGrammar {
 }
 
 extension UInt8 {
-    /// Whether it may be in a number or a word of some language.
+    /// Whether it may be part of a number or a word in some language.
     fileprivate var isWord: Bool {
         switch self {
         case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "_"), UInt8(ascii: "."): true

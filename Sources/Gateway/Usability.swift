@@ -16,7 +16,7 @@ package struct UsabilityVerdict: Sendable {
     }
 }
 
-/// Judges images while their sender waits. The gateway looks into no image: `judge` hands them to a confined process.
+/// Judges images while their sender waits. The gateway parses no image: `judge` passes them to a confined process.
 package final class UsabilityDesk: Sendable {
     private let room: Int
     private let judge: @Sendable ([(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict
@@ -24,7 +24,7 @@ package final class UsabilityDesk: Sendable {
     private let busy = Mutex(0)
 
     /// - Parameters:
-    ///   - room: Requests at once, those that wait for a process among them; more are refused.
+    ///   - room: Requests at once, including those that wait for a process; more are refused.
     ///   - show: Makes previews of images for a report, by their names.
     package init(
         room: Int, judge: @escaping @Sendable ([(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict,
@@ -130,7 +130,7 @@ extension GatewayRoute {
             )
         }
         let document = specimen.document(of: .id, parts: images.map(\.kind))
-        // What a job says in its result, and what this call refuses.
+        // Conditions that a job reports in its result, and this call refuses.
         guard let records = document.capabilities.usability else { throw InspectError(.tooManyPixels) }
         return UsabilityVerdict(records: records, numbered: [])
     }

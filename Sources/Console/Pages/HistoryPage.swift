@@ -33,7 +33,7 @@ struct HistoryPage {
         func row(_ name: String, _ value: (ResultDocument) -> Markup?) {
             let cells = documents.map { $0.flatMap(value) ?? "–" }
             guard cells.contains(where: { $0.html != "–" }) else { return }
-            // What is not as in the case itself; nothing is known of a result that is not here.
+            // Values that differ from the case's own; a missing result is not compared.
             rows.append(
                 """
                 <tr><th scope='row'>\(name)</th>\(zip(cells, documents).map { cell, document -> Markup in
@@ -90,7 +90,7 @@ struct HistoryPage {
             """
     }
 
-    /// Why nothing stands below.
+    /// Why there is no result below.
     private static func sentence(_ result: HistoryRow.Result) -> String? {
         switch result {
         case .document: nil

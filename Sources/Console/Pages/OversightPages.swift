@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// Changes that wait for a second person, and what became of earlier ones.
+/// Changes that wait for a second person, and the outcomes of earlier ones.
 struct ApprovalsPage {
     var session: ConsoleSession
     var rows: [ProposalRow]
@@ -62,7 +62,7 @@ struct ApprovalsPage {
 struct RecordPage {
     var session: ConsoleSession
     var search: RecordSearch
-    /// The times as they were asked for.
+    /// The times as they were entered.
     var times: (from: String?, to: String?)
     /// `nil`: nothing was searched yet.
     var found: (rows: [RecordRow], next: Int64?)?

@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// How a partner is set: part of its state or policy, or a credential.
+/// A partner's setting: part of its state or policy, or a credential.
 struct PartnerRow: Sendable {
     /// `state`, `policy` or `credential`.
     var kind: String
@@ -12,7 +12,7 @@ struct PartnerRow: Sendable {
     var used: Date?
 }
 
-/// The partners of which a person may see how they are set.
+/// The partners whose settings a person may see.
 struct PartnersPage {
     var session: ConsoleSession
     var names: [String]
@@ -29,7 +29,7 @@ struct PartnersPage {
     }
 }
 
-/// How one partner is set. Nothing here changes that.
+/// One partner's settings, read-only.
 struct PartnerPage {
     var session: ConsoleSession
     var name: String

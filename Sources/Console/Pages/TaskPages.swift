@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// What an action on a selection would touch, and the form that begins it.
+/// The objects that an action on a selection would affect, and the form that begins it.
 struct SelectionPage {
     var session: ConsoleSession
     var selection: Selection
@@ -69,7 +69,7 @@ struct SelectionPage {
     }
 }
 
-/// Actions on selections, with how far they are.
+/// Actions on selections, with their progress.
 struct TasksPage {
     var session: ConsoleSession
     var rows: [TaskRow]
@@ -105,14 +105,14 @@ struct TasksPage {
         ).response()
     }
 
-    /// What is done to what, in words.
+    /// The action and its objects, in words.
     private static func what(_ row: TaskRow) -> String {
         guard let kind = SelectionKind(rawValue: row.kind) else { return "\(row.action) \(row.kind)" }
         let action = kind.actions.first { $0.name == row.action }?.text ?? row.action
         return "\(kind.title): \(action.prefix(1).lowercased())\(action.dropFirst())"
     }
 
-    /// What was not done, and why, in sentences.
+    /// The objects that were refused, and why, in sentences.
     static func sentences(_ refused: Int64, _ refusals: String?) -> String {
         let counts = (refusals ?? "").split(separator: ",").compactMap { pair -> (code: String, count: Int64)? in
             let words = pair.split(separator: " ")

@@ -23,7 +23,7 @@ extension ConsoleRoute {
             let search = RecordSearch(
                 chain: call.parameter("chain") ?? "operator", from: try call.time("from"), to: try call.time("to"),
                 actor: call.parameter("actor"), action: call.parameter("action"), object: call.parameter("object"))
-            // Opening the page is no search.
+            // Opening the page is not a search.
             let isAsked = call.parameter("chain") != nil
             return RecordPage(
                 session: session, search: search, times: times,

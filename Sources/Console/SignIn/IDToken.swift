@@ -1,15 +1,15 @@
 internal import Custody
 internal import Foundation
 
-/// What a provider says of a person, once its signature and claims were checked (OpenID Connect Core 1.0, section 3.1.3.7).
+/// A provider's statement about a person, once its signature and claims have been checked (OpenID Connect Core 1.0, section 3.1.3.7).
 struct IDToken {
-    /// Why a token is refused; names no value of it.
+    /// Why a token is refused; contains none of its values.
     struct Refusal: Error, Equatable {
         var reason: String
     }
 
     let claims: [String: Any]
-    /// Who it is, at this issuer for ever; every other claim may change (section 5.7).
+    /// Identifies the person at this issuer permanently; every other claim may change (section 5.7).
     let subject: String
     /// The key's name that the header has, to fetch keys again if it is new.
     private static let leeway = 60.0
@@ -72,7 +72,7 @@ struct IDToken {
         self.subject = subject
     }
 
-    /// A claim by its path, such as `realm_access.roles`. A name with a full stop of its own goes before a path.
+    /// A claim by its path, such as `realm_access.roles`. A name that itself contains a full stop takes precedence over a path.
     func claim(_ path: String) -> Any? {
         if let value = self.claims[path] { return value }
         var value: Any? = self.claims
@@ -80,7 +80,7 @@ struct IDToken {
         return value
     }
 
-    /// What roles a claim grants: a list of texts, or one text with spaces between them.
+    /// The roles that a claim grants: a list of texts, or one text separated by spaces.
     func grants(_ path: String) -> [String] {
         switch self.claim(path) {
         case let list as [String]: list

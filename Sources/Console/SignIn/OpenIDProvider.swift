@@ -8,7 +8,7 @@ internal import Synchronization
 struct OpenIDPerson: Sendable {
     var issuer: String
     var subject: String
-    /// What the provider calls them now.
+    /// The person's current name at the provider.
     var name: String
     /// Such as `reviewer:bank`.
     var grants: [String]
@@ -22,7 +22,7 @@ package final class OpenIDProvider: Sendable {
         package var issuer: String
         /// The `client_id`.
         package var client: String
-        /// `nil`: a public client, which PKCE alone protects.
+        /// `nil`: a public client, which only PKCE protects.
         package var secret: String?
         /// The claim with roles, such as `roles` or `realm_access.roles`.
         package var rolesClaim = "roles"
@@ -41,7 +41,7 @@ package final class OpenIDProvider: Sendable {
     package struct Failure: Error, Sendable {
         /// In English.
         package var reason: String
-        /// A sentence to the person, if they can have it mended; `nil`: it is the log's alone.
+        /// A sentence for the person, if they can have the fault fixed; `nil`: it appears only in the log.
         package var told: String?
     }
 
@@ -67,7 +67,7 @@ package final class OpenIDProvider: Sendable {
     package init(_ settings: Settings, certificateAuthorities: String? = nil) {
         self.settings = settings
         self.http = HTTPClient(certificateAuthorities: certificateAuthorities)
-        // For a provider on this machine alone.
+        // Only for a provider on this machine.
         self.allowsHTTP = settings.issuer.hasPrefix("http://127.0.0.1:")
     }
 
@@ -85,7 +85,7 @@ package final class OpenIDProvider: Sendable {
         return known.authorization + (known.authorization.contains("?") ? "&" : "?") + FormEncoding.encode(parameters)
     }
 
-    /// The person whose code it is, and what roles the provider gives them.
+    /// The person whose code it is, and the roles that the provider gives them.
     func person(
         code: String, _ secret: ConsoleSecret, redirect: String
     ) async throws(Failure) -> OpenIDPerson {

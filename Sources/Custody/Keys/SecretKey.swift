@@ -30,7 +30,7 @@ package final class SecretKey: Sendable {
         }
     }
 
-    /// A key of these bytes, of which the caller has to overwrite its copy.
+    /// A key of these bytes; the caller must overwrite its own copy.
     ///
     /// - Returns: `nil` unless there are 32.
     convenience init?(_ bytes: some Collection<UInt8>) {

@@ -100,7 +100,7 @@ enum OpenAPIDocument {
             .map { ##""\##($0)": { "$ref": "#/components/headers/\##($0)" }"## }.joined(separator: ", ")
     }
 
-    /// What requests and answers consist of.
+    /// The schemas of requests and answers.
     private static var schemas: [String] {
         [
             self.requestSchemas, self.resultSchemas, self.capabilitySchemas, self.answerSchemas, self.personSchemas,
@@ -130,7 +130,7 @@ enum OpenAPIDocument {
             .joined(separator: ",\n")
     }
 
-    /// What is sent to endpoints (Standard Webhooks).
+    /// The requests to endpoints (Standard Webhooks).
     private static var webhooks: String {
         [
             ("jobEvent", "JobEvent", "Something happened to a job", [OpenAPIExample.finished]),

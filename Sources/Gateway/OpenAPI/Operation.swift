@@ -3,7 +3,7 @@ struct Operation: Sendable {
     /// The call's name in generated clients.
     var id: String
     var summary: String
-    /// What else one must know; may be empty.
+    /// Further information; may be empty.
     var detail = ""
     var parameters: [Parameter] = []
     /// Name of the schema of a JSON body or of an OAuth 2.0 form.
@@ -61,11 +61,11 @@ struct Operation: Sendable {
         }
     }
 
-    /// What a call that creates a job says of wait.
+    /// The sentence about `wait` in calls that create a job.
     static let waiting = "If wait is above 0, it returns the job's result, so it also requires the scope read."
 
     /// What to know of answers with the status 410, if a job is sealed.
-    static let destroyed = "410 KEY_DESTROYED: the key was destroyed by an erasure, so the data can never be opened again."
+    static let destroyed = "410 KEY_DESTROYED: an erasure destroyed the key, so the data can never be opened again."
 
     /// An answer to a request that was not refused.
     struct Answer: Sendable {
@@ -73,10 +73,10 @@ struct Operation: Sendable {
         var description: String
         /// Name of the schema of a JSON body; `nil`: there is none.
         var schema: String?
-        /// Media type of a body that is no `application/json`.
+        /// Media type of a body that is not `application/json`.
         var type: String?
         var headers: [Header] = []
-        /// Whether the body's `id` is that of a job to ask for.
+        /// Whether the body's `id` is that of a job whose result can be requested.
         var isJob = false
         /// Whether the body is encrypted if the partner has registered a key.
         var isEncrypted = false

@@ -1,5 +1,5 @@
 extension OpenAPIDocument {
-    /// What the calls about callbacks carry, and the bodies of callbacks.
+    /// Requests and answers of the calls about callbacks, and the bodies of callbacks.
     static var callbackSchemas: String {
         #"""
         "CallbackPage": {

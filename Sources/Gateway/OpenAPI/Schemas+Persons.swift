@@ -1,5 +1,5 @@
 extension OpenAPIDocument {
-    /// What the calls about faces and persons answer.
+    /// Answers of the calls about faces and persons.
     static var personSchemas: String {
         #"""
         "Template": {

@@ -118,7 +118,7 @@ extension GatewayRoute {
                 let ordinal = try call.number("ordinal", 0...PartKind.countLimit - 1) ?? 0
                 return { _ in
                     let bytes = try await call.store.part(call.credential, id: id, kind: kind, ordinal: ordinal)
-                    // As it was received: its type is not known here, and no browser shall guess it.
+                    // As it was received: its type is not known here, and no browser may guess it.
                     let response = HTTPResponse(
                         status: 200,
                         headers: [
@@ -159,9 +159,9 @@ extension GatewayCall {
         return { body in try await self.create(try await parse(body), scope, wait) }
     }
 
-    /// Reads JSON or a form, as the head says which.
+    /// Reads JSON or a form, according to the head.
     ///
-    /// - Parameter key: The header `Idempotency-Key`, where the call has a use for it; others ignore it.
+    /// - Parameter key: The header `Idempotency-Key`, if the call uses it; other calls ignore it.
     func parsing(
         key: String? = nil, fixed: [String: String] = [:], picksWorkflow: Bool = true
     ) throws(InspectError) -> @Sendable (Data) async throws -> CreateRequest {

@@ -65,6 +65,6 @@ struct JobPage: Encodable, Sendable {
     }
 
     var jobs: [Job]
-    /// What to send as `after`; absent on the last page.
+    /// The value to send as `after`; absent on the last page.
     var next: String?
 }

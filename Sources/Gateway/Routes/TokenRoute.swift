@@ -61,7 +61,7 @@ extension GatewayRoute {
         })
 }
 
-/// Why no token is issued, in the words of RFC 6749, section 5.2.
+/// The reason why no token is issued, as named in RFC 6749, section 5.2.
 private enum TokenRefusal: Error {
     /// No credential, or a wrong one; whether the header Authorization had it.
     case client(Bool)

@@ -8,7 +8,7 @@ extension FaceEmbedding {
     package static let currentEngine = "dlib-resnet-v1/5pt/mirror2"
 
     /// Norms that the descriptor of a face can have: 1.28–1.66 over 212 images of 49 persons, widened on both sides. A
-    /// vector outside does not come from the network.
+    /// vector outside this range does not come from the network.
     package static let norms = 1.2...1.75
 
     /// - Parameters:

@@ -40,7 +40,7 @@ package struct FaceQuality: Codable, Sendable, Hashable {
     package var overExposed: Double
     /// Share (0–1) of the face that is black (luminance 0–25).
     package var underExposed: Double
-    /// How alike both cheeks are lit, 0–1 (intersection of their luminance histograms).
+    /// How evenly both cheeks are lit, 0–1 (intersection of their luminance histograms).
     package var illuminationUniformity: Double
     /// Entropy of the luminance of the face in bits, 0–8.
     package var dynamicRange: Double

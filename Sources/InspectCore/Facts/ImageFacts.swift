@@ -43,7 +43,7 @@ package struct ImageFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// A small preview of an image, for people.
+/// A small preview of an image, for people to look at.
 package struct Preview: Codable, Sendable, Hashable {
     /// Pixels of the longer side at most.
     package static let side = 1200

@@ -23,7 +23,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     package var isSession = false
     /// Whether a document is scanned in the session once liveness is proven. Written by the database as well.
     package var scansDocument = false
-    /// What the partner accepts; `nil`: it has no policy.
+    /// The partner's decision policy; `nil`: it has none.
     package var decisionPolicy: DecisionPolicy?
 
     package init(

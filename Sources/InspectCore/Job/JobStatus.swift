@@ -15,7 +15,7 @@ package enum JobStatus: Int16, Codable, Sendable, CaseIterable, Comparable {
     case face = 16
     /// Liveness analysis is stored.
     case liveness = 32
-    /// The decision is stored but waits for the review that the request or its partner asks for (``ReviewPolicy``).
+    /// The decision is stored but waits for the review that the request or its partner requires (``ReviewPolicy``).
     case decided = 64
     /// Final and immutable; the callback was put into the outbox in the same transaction.
     case finished = 128

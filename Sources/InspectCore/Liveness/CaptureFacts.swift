@@ -1,6 +1,6 @@
-/// What was measured on the frames of a liveness capture: numbers only, no image and no embedding.
+/// The measurements on the frames of a liveness capture: numbers only, no image and no embedding.
 package struct CaptureFacts: Codable, Sendable, Hashable {
-    /// What was measured on one frame.
+    /// The measurements on one frame.
     package struct Frame: Codable, Sendable, Hashable {
         /// `nil` if no face was found or followed; then only ``scene`` and ``isRepeated`` are known.
         package var face: Face?

@@ -21,7 +21,7 @@ struct ColourSequenceFit {
 
     /// Share (0–1) of the light's changes that `colours` leave unexplained: least squares over the gains of the channels.
     func residual(of colours: [LivenessChallenge.Colour]) -> Double {
-        // Normal equations. Leaving out the common part of gain times light is the projection 1 − 1/3 on the diagonal, −1/3 beside it.
+        // Normal equations. Leaving out the common part of gain times light is the projection with 1 − 1/3 on the diagonal and −1/3 elsewhere.
         var power = [[Double]](repeating: [0, 0, 0], count: 3)
         var right = [0.0, 0.0, 0.0]
         for (seen, shown) in zip(self.steps, Self.differences(colours.map(\.light))) {

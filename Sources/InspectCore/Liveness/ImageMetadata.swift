@@ -23,7 +23,7 @@ package struct ImageMetadata: Codable, Sendable, Hashable {
         "Remini", "Picasa", "Paint Tool", "Inkscape",
     ]
 
-    /// Sides of phones' screens in pixels, of makers' data sheets: those of a shape (2:1 and longer) that no camera has.
+    /// Sides of phones' screens in pixels, from makers' data sheets: only shapes (2:1 and longer) that no camera has.
     static let screens: Set<[Int]> = [
         [720, 1520], [720, 1560], [720, 1600], [828, 1792], [1080, 2160], [1080, 2220], [1080, 2280], [1080, 2340],
         [1080, 2400], [1080, 2408], [1080, 2424], [1125, 2436], [1170, 2532], [1179, 2556], [1206, 2622], [1220, 2712],
@@ -53,7 +53,7 @@ extension ImageMetadata {
     /// kilobytes.
     private static let (mostPieces, mostBytes) = (2_000, 262_144)
 
-    /// Reads what JPEG, PNG, WebP and HEIC files say of themselves; of others, and of what is damaged, nothing is known.
+    /// Reads what JPEG, PNG, WebP and HEIC files say about themselves; nothing is read from other formats or damaged data.
     package init(file: [UInt8]) {
         if file.starts(with: [0xFF, 0xD8]) {
             self.readJPEG(file)
@@ -99,7 +99,7 @@ extension ImageMetadata {
         }
     }
 
-    /// Chunks (ISO/IEC 15948, 5.3), also those behind the image.
+    /// Chunks (ISO/IEC 15948, 5.3), including those after the image.
     private mutating func readPNG(_ file: [UInt8]) {
         var at = 8
         for _ in 0..<Self.mostPieces {
@@ -138,7 +138,7 @@ extension ImageMetadata {
     /// Tags of the first directory and of the one for Exif (CIPA DC-008 §4.6).
     private mutating func readExif(_ tiff: ArraySlice<UInt8>) {
         guard let tiff = TIFF(tiff), let first = tiff.u32(4) else { return }
-        // Of each tag the first field, so that no file makes this long.
+        // Only the first field of each tag, so that no file makes this take long.
         let fields = tiff.fields(first)
         for tag in [0x010F, 0x0110] where fields[tag]?.text.contains(where: { $0 > 0x20 }) == true {
             self.namesCamera = true
@@ -255,7 +255,7 @@ extension ArraySlice<UInt8> {
         return places
     }
 
-    /// What an XML text gives `key` as attribute or element, up to the next quote or tag: 16 times and 256 bytes at most.
+    /// The value of `key` as an attribute or element of an XML text, up to the next quote or tag: 16 times and 256 bytes at most.
     fileprivate func values(of key: String) -> [ArraySlice<UInt8>] {
         self.places(of: key, most: 16).map { place in
             let rest = self[place...].dropFirst(key.utf8.count).prefix(256)

@@ -29,7 +29,7 @@ package struct LivenessChallenge: Codable, Sendable, Hashable {
         }
     }
 
-    /// A motion that the person is asked for (Face AI SDK, `motionTypes`).
+    /// A motion that the person is asked to make (Face AI SDK, `motionTypes`).
     package enum Step: String, Codable, Sendable, CaseIterable {
         case mouthOpen = "MOUTH_OPEN"
         case smile = "SMILE"

@@ -37,7 +37,7 @@ package struct LivenessVerdict: Codable, Sendable, Hashable {
         case flat = "flat"
         /// The surroundings answer as the face does.
         case backgroundResponds = "backgroundResponds"
-        /// Another motion than the one that was asked for.
+        /// A motion other than the requested one.
         case wrongMotion = "wrongMotion"
         /// The face was lost, or jumps.
         case faceLost = "faceLost"

@@ -22,7 +22,7 @@ enum MotionRules {
             let deadline = cursor + challenge.stepTimeoutMs
             var found: MotionEvent?
             while let event = events.popFirst() {
-                // A motion that began before the instruction is no answer to it; people take longer than this to react.
+                // A motion that began before the instruction does not answer it; people take longer than this to react.
                 guard event.startMs >= cursor + Self.reactionMs else { continue }
                 if event.step == step {
                     found = event
@@ -47,7 +47,7 @@ enum MotionRules {
                     name: step.rawValue, outcome: .pass, startMs: found.startMs, endMs: found.endMs,
                     score: found.extent))
             cursor = found.endMs
-            // What overlaps with the motion belongs to it.
+            // Motions that overlap with the requested one belong to it.
             while let next = events.first, next.startMs < cursor { events.removeFirst() }
         }
         // The recording continues with another motion.

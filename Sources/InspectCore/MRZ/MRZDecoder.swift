@@ -26,7 +26,7 @@ package struct MRZDecoder: Sendable {
     private static let strayLetter: Double = -5
     /// Less than this share of the best character's probability is never worth considering.
     private static let negligible: Float = 0.0005
-    /// Mean log-probability of the likeliest characters below which an MRZ would be made up more than read: legible
+    /// Mean log-probability of the likeliest characters below which an MRZ would be invented rather than read: legible
     /// images stay above −0.1, strongly blurred or glared ones below −0.24 (measured).
     private static let illegible: Double = -0.2
 
@@ -35,7 +35,7 @@ package struct MRZDecoder: Sendable {
     private static let veiled: Float = 0.3
     /// The same for cells in a row.
     private static let veiledInRow: Float = 0.5
-    /// Cells, together or in a row, from which a part of the MRZ is hidden. Fewer are left to the check digits.
+    /// The number of cells, in total or in a row, from which a part of the MRZ counts as hidden. Fewer are left to the check digits.
     private static let mostVeiled = 3
 
     /// The outcome of decoding an image's lattices.
@@ -46,7 +46,7 @@ package struct MRZDecoder: Sendable {
         case none
     }
 
-    /// The likeliest MRZ that one of `lattices` can be read as, or whether there is one that is not legible.
+    /// The likeliest MRZ among `lattices`, or whether there is one that is not legible.
     package func outcome(_ lattices: [MRZLattice]) -> Outcome {
         var best: (score: Double, decoding: MRZDecoding)?
         var illegible = false
@@ -189,7 +189,7 @@ package struct MRZDecoder: Sendable {
         if let best { candidate.text = best.text }
     }
 
-    /// `<<K<<` after the end of a name is a filler that was smeared, if the reader can see one there at all.
+    /// `<<K<<` after the end of a name is a smeared filler, if the reader sees a possible filler there at all.
     private func dropStrayLetters(_ text: inout [[UInt8]], in span: MRZSpan, lattice: MRZLattice) {
         let filler = MRZText.filler
         var line = text[span.line]
@@ -227,7 +227,7 @@ package struct MRZDecoder: Sendable {
             for index in start..<doubtful.count {
                 let choice = doubtful[index]
                 if let other, field(other) == field(choice) { continue }
-                // Even an MRZ without any failure could not pay for this.
+                // Even an MRZ without any failure could not outweigh this.
                 guard base + cost + choice.cost > best.score else { break }
                 let before = text[choice.line][choice.cell]
                 guard before == plain.text[choice.line][choice.cell] else { continue }

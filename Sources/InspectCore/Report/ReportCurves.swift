@@ -48,7 +48,7 @@ struct ReportCurves {
         var name: String
         var values: [Double?]
         var colour: String
-        /// What the panel's height shows at least, so that the noise of a face at rest looks small.
+        /// The minimum range of the panel's height, so that the noise of a face at rest looks small.
         var leastSpan: Double
     }
 

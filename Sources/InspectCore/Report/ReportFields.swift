@@ -207,7 +207,7 @@ struct ReportFields {
         return line[span.range].min()
     }
 
-    // MARK: Sources as they stand
+    // MARK: Sources verbatim
 
     private var mrzs: [Markup] {
         self.extraction.mrzs.map { source in

@@ -14,7 +14,7 @@ struct ReportImage {
 
     var markup: Markup { self.figure(tools: "") }
 
-    /// - Parameter tools: What stands above the image.
+    /// - Parameter tools: The tools above the image.
     func figure(tools: Markup) -> Markup {
         let (width, height) = (self.image.width, self.image.height)
         return """
@@ -41,7 +41,7 @@ struct ReportImage {
             """
     }
 
-    /// To an image that the page fetches, for when that fails. In a new tab: what was typed on this page stays.
+    /// A link to an image that the page fetches, in case that fails. In a new tab, so that text typed on this page stays.
     private var link: Markup {
         guard self.preview == nil, let path else { return "" }
         return " <a href='\(path)' target='_blank'>open in a new tab</a>"

@@ -38,9 +38,9 @@ package struct ExtractionData: Codable, Sendable {
     package var mrzLine3: String?
     /// The beginning of the barcode's text; ``barcode`` has all of it.
     package var rawBarcodeData: String?
-    /// The MRZ as read; `nil`: none was.
+    /// The MRZ as read; `nil`: none was read.
     package var mrz: MRZRecord?
-    /// The barcode as read; `nil`: none was.
+    /// The barcode as read; `nil`: none was read.
     package var barcode: BarcodeRecord?
     /// `nil`: the job has no chip files.
     package var chip: ChipRecord?
@@ -99,9 +99,9 @@ package struct ExtractionData: Codable, Sendable {
         package var text: String
         /// The raw bytes in lower-case hexadecimal.
         package var bytesHex: String
-        /// AAMVA element id to value; empty when the content is no AAMVA data.
+        /// AAMVA element id to value; empty if the content is not AAMVA data.
         package var fields: [String: String]
-        /// The elements that no field of ``ExtractionData`` has, by name; `nil` when the content is no AAMVA data.
+        /// The elements that no field of ``ExtractionData`` has, by name; `nil` if the content is not AAMVA data.
         package var card: CardDetails?
         /// The part that it was read from.
         package var part: String

@@ -2,7 +2,7 @@ package import Foundation
 
 /// The facts from which a decision is made, in addition to the limits and the date.
 package struct InspectionFacts: Sendable {
-    /// What was asked for.
+    /// The request.
     package var request: InspectionRequest
     /// All parts of the job, images or not.
     package var parts: [PartKind]

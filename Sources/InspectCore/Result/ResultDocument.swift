@@ -5,7 +5,7 @@ package struct ResultDocument: Codable, Sendable {
     /// Rises when a member goes or changes its meaning; `insp.result_frame` has the same.
     package static let schemaVersion = 1
 
-    /// The decision on the whole.
+    /// The decision on the whole job.
     package var decision: Decision
     /// The version of the partner's decision policy that the job was decided by; `nil`: the partner has none.
     package var policyVersion: Int?
@@ -19,11 +19,11 @@ package struct ResultDocument: Codable, Sendable {
     package var faces: [FaceRecord]
     /// Why nothing was decided; set exactly when the decision is NOT_EXECUTED for a technical reason.
     package var error: ErrorRecord?
-    /// What made the result: versions and models.
+    /// The origin of the result: versions and models.
     package var engine: EngineRecord
     /// The end of an enrolment, authentication or liveness check in the words of the face SDK's contract.
     package var faceSdk: FaceSDKEvent?
-    /// The parts without which a capture link's person chose to go on; added by the database, `nil`: none.
+    /// The parts that a person chose to skip on a capture link's page; added by the database, `nil`: none.
     package var declined: [String]?
 }
 
@@ -38,7 +38,7 @@ package struct Decision: Codable, Sendable, Equatable {
     package struct Risk: Codable, Sendable, Equatable {
         /// 0–100.
         package var score: Int
-        /// What the score is made of; `nil`: nothing was found.
+        /// The findings from which the score is computed; `nil`: nothing was found.
         package var findings: [RiskRules.Finding]?
     }
 
@@ -81,11 +81,11 @@ package struct CapabilityRecord<Payload: Codable & Sendable>: Codable, Sendable 
 package struct Capabilities: Codable, Sendable {
     /// Whether the images can be used.
     package var usability: [CapabilityRecord<UsabilityData>]?
-    /// Whether the document is genuine, whole and of one piece.
+    /// Whether the document is genuine, complete and in one piece.
     package var imageChecks: [CapabilityRecord<ImageCheckData>]?
     /// What was read.
     package var extraction: [CapabilityRecord<ExtractionData>]?
-    /// Whether what was read agrees.
+    /// Whether the extracted data agrees.
     package var dataChecks: [CapabilityRecord<DataCheckData>]?
     /// Whether the selfie shows the document's holder.
     package var similarity: [CapabilityRecord<SimilarityData>]?
@@ -139,7 +139,7 @@ package struct ImageCheckData: Codable, Sendable {
 
 /// Cross-checks of the extracted data: each `pass`, `fail` or `inconclusive`.
 package struct DataCheckData: Codable, Sendable {
-    /// Inconclusive is neither good nor bad: something needed was not there.
+    /// Inconclusive is neither good nor bad: something that the check needs was missing.
     package enum Outcome: String, Codable, Sendable {
         case pass = "pass"
         case fail = "fail"
@@ -196,7 +196,7 @@ package struct LivenessData: Codable, Sendable {
     package var reason: String?
     /// Signals for a reviewer, by name; `nil` if nothing was measured.
     package var findings: [String]?
-    /// What shows that a document is presented in place of a person, beyond its limits; `nil` if nothing does.
+    /// The measurements beyond their limits that suggest a document in place of a person; `nil` if nothing does.
     package var failedMeasurements: [FailedMeasurement]?
     /// The score of the operator's network; `nil` if none is configured.
     package var network: LivenessNetworkScore?

@@ -28,7 +28,7 @@ package struct ShadowComparison: Sendable {
         }
     }
 
-    /// A field of the contract that was read otherwise. Its values are not kept.
+    /// A field of the contract that was read differently. Its values are not kept.
     package struct Field: Sendable, Hashable {
         /// How the reading differs.
         package enum Change: String, Sendable {

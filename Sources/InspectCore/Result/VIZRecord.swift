@@ -1,6 +1,6 @@
 /// A document's VIZ text by field, compared with its machine-readable data.
 package struct VIZRecord: Codable, Sendable {
-    /// A field with what the VIZ shows of it.
+    /// A field and its value in the VIZ.
     package struct Field: Codable, Sendable {
         /// The name that the field has in ``ExtractionData``.
         package var name: String
@@ -14,7 +14,7 @@ package struct VIZRecord: Codable, Sendable {
         package var reason: Reason?
         /// Whether the value is the printed spelling of what the machine-readable data say.
         var isSpelling: Bool?
-        /// Whether the contradiction is a suspicion alone.
+        /// Whether the contradiction is only a suspicion.
         var isSuspicion: Bool?
 
         private enum CodingKeys: String, CodingKey {
@@ -28,7 +28,7 @@ package struct VIZRecord: Codable, Sendable {
         case notCertain = "NOT_CERTAIN"
         /// Two values stand there, or a day that can be read in two ways.
         case ambiguous = "AMBIGUOUS"
-        /// The label was found, and nothing that can be its value.
+        /// The label was found, but nothing that can be its value.
         case noValue = "NO_VALUE"
     }
 
@@ -42,7 +42,7 @@ package struct VIZRecord: Codable, Sendable {
     package var fields: [Field]
     /// The part whose machine-readable data it was compared with; `nil` if there are none.
     package var comparedWith: String?
-    /// What the title says; used where there are no machine-readable data.
+    /// The document's title; used if there is no machine-readable data.
     private var type: String?
     private var country: String?
     var linesFound: Int
@@ -119,7 +119,7 @@ package struct VIZRecord: Codable, Sendable {
         }
     }
 
-    /// The day of issue where its label was not legible.
+    /// The day of issue if its label was not legible.
     private mutating func addIssue(_ facts: VIZFacts, _ days: VIZDays) {
         let index = self.fields.firstIndex { $0.name == VIZField.issuingDate.rawValue }
         guard index.map({ self.fields[$0].reason != nil }) ?? true, let issue = days.issue(facts.lines) else { return }
@@ -169,7 +169,7 @@ package struct VIZRecord: Codable, Sendable {
         }
     }
 
-    /// What machine-readable data lack, as the contract limits it; a value that is longer is left out.
+    /// A value that machine-readable data lacks, within the contract's limits; a longer value is left out.
     private static func fillBeside(_ data: inout ExtractionData, _ name: VIZField, _ value: String) {
         let line = value.split(separator: "\n").joined(separator: " ")
         switch name {

@@ -22,7 +22,7 @@ package struct DocumentAsSelfie: Sendable, Hashable {
             && !Limits.documentTextAroundFace.allows(Double(text.documentLines))
     }
 
-    /// Two photographs of one person differ more than this. Only a warning: few people were measured.
+    /// Two photographs of one person differ by more than this. It is only a warning, since few people were measured.
     package var isPortrait: Bool { self.portraitDistance.map { !Limits.portraitAsSelfie.allows($0) } ?? false }
 
     /// Whether there is a reason to warn.

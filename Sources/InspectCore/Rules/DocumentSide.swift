@@ -1,10 +1,10 @@
 /// Which side of a document an image shows, judged by its content and never by the part that it was sent as.
 package struct DocumentSide: Codable, Sendable, Hashable {
-    /// The sides that differ in what they bear.
+    /// The kinds of side, by their content.
     package enum Kind: String, Codable, Sendable, CaseIterable {
         /// The side of a card that has the portrait.
         case front = "FRONT"
-        /// The side of a card that has none.
+        /// The side of a card that has no portrait.
         case back = "BACK"
         /// A page that stands for its document alone: of a passport or a visa.
         case dataPage = "DATA_PAGE"
@@ -18,7 +18,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         case portrait = "PORTRAIT"
         /// An MRZ that cards bear on their backs: of three lines (Doc 9303-5 §3.2), or a French licence's.
         case mrzOfBack = "MRZ_OF_BACK"
-        /// An MRZ that stands below the portrait (Doc 9303-4 and -7; French identity cards).
+        /// An MRZ below the portrait (Doc 9303-4 and -7; French identity cards).
         case mrzOfFront = "MRZ_OF_FRONT"
         /// The barcode of a North American licence (AAMVA card design standard: on the back).
         case licenceBarcode = "LICENCE_BARCODE"

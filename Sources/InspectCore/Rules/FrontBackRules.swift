@@ -35,7 +35,7 @@ struct FrontBackRules {
         if let viz = extraction.viz, let other = viz.comparedWith, other != viz.part {
             compared += viz.fields.count { $0.comparison == .agrees }
             let contradicting = viz.fields.filter { $0.comparison == .contradicts }
-            // A suspicion proves nothing unless something else differs.
+            // A suspicion alone proves nothing unless something else differs.
             isCertain =
                 !differing.isEmpty || contradicting.isEmpty || contradicting.contains { $0.isSuspicion != true }
             differing.formUnion(contradicting.map(\.name))
@@ -67,8 +67,8 @@ struct FrontBackRules {
 struct SideText {
     /// How many different days, or fields next to their labels, are enough.
     private static let enough = 2
-    /// How many legible lines are much print: where one more value that the other side lacks is certain, it is suspicious that
-    /// they show nothing of it.
+    /// How many legible lines count as much print: if the other side's data appears in none of them, although one more
+    /// value that it lacks is certain, that is suspicious.
     private static let muchPrint = 8
 
     /// Fields that agree.

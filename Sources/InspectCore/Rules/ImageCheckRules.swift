@@ -21,7 +21,7 @@ package enum ImageCheckRules {
         }
         // Muster and Sample are also surnames: a word alone rejects nobody.
         if self.showsSpecimenWord(facts) { return CapabilityDecision(type: .warning, label: .sample) }
-        // That portraits agree and nothing is punched or torn says nothing about copies.
+        // Agreeing portraits and the absence of holes and tears say nothing about copies.
         let isAssessed = facts.quality.moire != nil || facts.viz != nil || facts.recompression != nil
         return !isAssessed || self.lacksColours(facts) ? .preconditionNotFulfilled : .passed
     }
@@ -36,8 +36,8 @@ package enum ImageCheckRules {
         facts.image.isGrey == true && UsabilityRules.shouldHaveColour(facts)
     }
 
-    /// Whether a patch lacks the traces of compression that the rest has. Pixels that somebody drew or pasted do, also harmless
-    /// ones such as a stamp with the purpose of a copy: a person has to look.
+    /// Whether a patch lacks the traces of compression that the rest has. Pixels that somebody drew or pasted do, including harmless
+    /// ones such as a stamp with the purpose of a copy: a person has to look at them.
     private static func showsEdit(_ facts: DocumentFacts) -> Bool {
         facts.recompression.map { !Limits.recompression.allows($0) } ?? false
     }

@@ -31,7 +31,7 @@ package struct LimitChanges: Sendable {
     /// Runs `body` with these limits in force. Other tasks keep theirs.
     func inForce<Result>(_ body: () -> Result) -> Result { Self.$current.withValue(self, operation: body) }
 
-    /// The same for rules between which something is waited for.
+    /// The same for an asynchronous body.
     package func whileInForce<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {

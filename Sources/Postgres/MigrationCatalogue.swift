@@ -82,7 +82,7 @@ enum MigrationCatalogue {
         SELECT name, encode(sha256(convert_to(facts::text, 'UTF8')), 'hex') FROM object
         """
 
-    /// The present digests.
+    /// The current digests.
     static func found(on connection: isolated PostgresConnection) throws -> Digests {
         // Names are written in full, whatever the session's search path.
         let path = try connection.query("SELECT current_setting('search_path')")[0].string(0)
@@ -107,9 +107,9 @@ enum MigrationCatalogue {
                 """))
     }
 
-    /// What the files make: all of them are applied to a second schema next to the existing one, and rolled back.
+    /// The digests of what the files create: all are applied to a second schema next to the existing one, and rolled back.
     static func built(by folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Digests {
-        // Others see neither the name nor the new schema before a commit, which never comes.
+        // Other sessions would see the name and the new schema only after a commit, which never comes.
         do {
             try connection.execute(
                 "SAVEPOINT built; ALTER SCHEMA insp RENAME TO insp_kept_\(UInt32.random(in: .min ... .max))")

@@ -164,7 +164,7 @@ struct DataCheckRules {
             : DataCheckData.Check(name: name, outcome: .fail, reason: "the document has expired")
     }
 
-    /// By the latest date of birth that any source has: none may make the person older.
+    /// Uses the latest date of birth of all sources: none may make the person older.
     private static func age(
         _ mrzs: [MRZDocument], _ extraction: ExtractionRules, today: CalendarDate, least: Int
     ) -> DataCheckData.Check {

@@ -83,7 +83,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         self.isCertain = evidence.contains(.mrzOfFront) || showsBack && facts.faces.isEmpty
     }
 
-    /// Whether the place of its three lines alone says that it is a front: a back may bear a large second portrait above them.
+    /// Whether only the place of its three lines shows that it is a front: a back may bear a large second portrait above them.
     static func isFrontByPlaceOfMRZ(_ facts: DocumentFacts) -> Bool {
         guard let lines = facts.mrz?.lines, MRZFormat(lines: lines) == .td1 else { return false }
         return !self.mrzOnFront.contains(String(lines[0].dropFirst(2).prefix(3))) && self.isBelowPortrait(facts)
@@ -112,7 +112,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         return max(face.box.width, face.box.height) / facts.quality.documentWidth
     }
 
-    /// For people: which side, and what shows it.
+    /// For people: which side it is, and what shows it.
     package var sentence: String {
         let side =
             switch self.kind {

@@ -126,7 +126,7 @@ package struct ExtractionRules {
         }
     }
 
-    /// Values that only DG11 and DG12 have. Values that are longer than the contract's are left out; they are in the chip's record.
+    /// Values that only DG11 and DG12 have. Values longer than the contract allows are left out; the chip's record has them.
     static func fill(_ data: inout ExtractionData, from chip: ChipFacts) {
         data.personalNumber = data.personalNumber ?? chip.person?.personalNumber.flatMap { $0.count <= 14 ? $0 : nil }
         data.placeOfBirth =

@@ -67,8 +67,8 @@ struct FrontBackRules {
 struct SideText {
     /// How many different days, or fields next to their labels, are enough.
     private static let enough = 2
-    /// How many legible lines count as much print: if the other side's data appears in none of them, although one more
-    /// value that it lacks is certain, that is suspicious.
+    /// How many legible lines count as much print. If the other side's data appears in none of them, and one more missing
+    /// value is certain, that is suspicious.
     private static let muchPrint = 8
 
     /// Fields that agree.
@@ -91,7 +91,7 @@ struct SideText {
             (self.differing, self.isCertain) = ([], true)
             return
         }
-        // Each line's day, or the two that it may denote: a card shows birth and expiry, whatever else it shows.
+        // Each line's day, or the two days that it may denote: every card shows birth and expiry.
         let days = Set(lines.map { VIZDate.readings($0.text) }.filter { !$0.isEmpty })
         var differing: Set<String> = []
         if days.count >= Self.enough {

@@ -36,13 +36,13 @@ package enum ImageCheckRules {
         facts.image.isGrey == true && UsabilityRules.shouldHaveColour(facts)
     }
 
-    /// Whether a patch lacks the traces of compression that the rest has. Pixels that somebody drew or pasted do, including harmless
+    /// Whether a patch lacks the traces of compression that the rest has. Drawn or pasted pixels lack them, including harmless
     /// ones such as a stamp with the purpose of a copy: a person has to look at them.
     private static func showsEdit(_ facts: DocumentFacts) -> Bool {
         facts.recompression.map { !Limits.recompression.allows($0) } ?? false
     }
 
-    /// What the file says of itself, for a reviewer, whatever the decision: anybody can remove or forge it.
+    /// The file's metadata, for a reviewer, whatever the decision: anybody can remove or forge it.
     static func findings(_ facts: DocumentFacts) -> [String] {
         (facts.metadata?.reasons(width: facts.image.width, height: facts.image.height) ?? []).map { "metadata: \($0)" }
     }

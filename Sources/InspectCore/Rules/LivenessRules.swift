@@ -1,7 +1,7 @@
 /// Judges the liveness of a person by one selfie.
 ///
 /// A single image can be enough to reject, never to accept: passive PAD signals do not separate live faces from good
-/// artefacts, so the best outcome is WARNING LIVENESS_UNDETERMINED. Only a challenge of the server can pass, unless the
+/// artefacts, so the best outcome is WARNING LIVENESS_UNDETERMINED. Only a challenge from the server can pass, unless the
 /// partner accepts passive signals without a finding. Labels as in Jumio's contract.
 package enum LivenessRules {
     /// How far an outcome can be trusted.
@@ -26,7 +26,7 @@ package enum LivenessRules {
         if faults.contains(.noFace) { return self.rejected(.noFacePresent) }
         if faults.contains(.severalFaces) { return self.rejected(.multiplePeople) }
         if faults.contains(.notFullyVisible) { return self.rejected(.faceNotFullyVisible) }
-        // Nobody is rejected for it: a person may stand before such text.
+        // Nobody is rejected for it: a person may stand in front of such text.
         let isDocument = document?.isSuspected == true
         if !faults.isEmpty {
             return CapabilityDecision(type: .warning, label: isDocument ? .idUsedAsSelfie : .badQuality)

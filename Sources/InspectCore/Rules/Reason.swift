@@ -181,7 +181,7 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
     /// The reason in the table that explains a label of these parts.
     private static func explaining(_ label: String, of parts: [String]) -> ReasonRecord {
         for code in Reason.allCases where code.explains(label) {
-            // The last part that it concerns: of a portrait and a selfie, the selfie is what can be taken again.
+            // The last part that it concerns: of a portrait and a selfie, only the selfie can be taken again.
             let concerned = parts.last { part in code.row.parts.contains { $0.rawValue == part } }
             if concerned != nil { return ReasonRecord(code, label: label, part: concerned) }
         }

@@ -168,7 +168,7 @@ extension VIZLabel {
         .categories: ["CLASS", "CATEGORIES", "KLASSEN", "VEHICLE CLASS"],
     ]
 
-    /// Names of what is no field here: what stands under them is no value of a field.
+    /// Labels that name no field here: the text under them is not a field's value.
     static let others = [
         "SIGNATURE", "HOLDERS SIGNATURE", "SIGNATURE OF BEARER", "SIGNATURE DU TITULAIRE", "UNTERSCHRIFT", "FIRMA",
         "PODPIS", "ALLEKIRJOITUS", "NAMNTECKNING", "NIMIKIRJOITUS", "HANDTEKENING", "ASSINATURA", "UNDERSKRIFT", "IMZA",

@@ -51,8 +51,8 @@ struct VIZPosition {
             ? first : nil
     }
 
-    /// The first line of the only address: a street with its number, and directly above or under it a town, all as high and with
-    /// the same left edge. On a front, where names stand too, the town has its postal code. An address under an authority's name
+    /// The first line of the only address: a street with its number, and directly above or under it a town, all of the same height and with
+    /// the same left edge. On a front, which also has names, the town has its postal code. An address under an authority's name
     /// is the authority's.
     static func address(_ facts: VIZFacts, _ layout: VIZLayout, _ days: VIZDays) -> Int? {
         let isBack = days.top == -.infinity
@@ -84,7 +84,7 @@ struct VIZPosition {
         return words.dropLast().joined().count(where: \.isLetter) >= 4
     }
 
-    /// Letters, before them a postal code at most.
+    /// Letters, with at most a postal code before them.
     private static func isTown(_ text: String) -> Bool {
         let words = text.split(separator: " ").drop { $0.allSatisfy { $0.isNumber || "-".contains($0) } }
         return words.joined().count >= 3

@@ -3,7 +3,7 @@ import Foundation
 import InspectCore
 import Vision
 
-/// The chip's part of the document stage. Nothing here fails a job: a fault of a chip is a finding.
+/// The chip's part of the document stage. Nothing here fails a job: a fault in a chip is a finding.
 enum ChipStage {
     static func isChipFile(_ part: PartView) -> Bool {
         part.kind == TrustAnchors.partName || PartKind(rawValue: part.kind)?.isChipFile == true

@@ -22,7 +22,7 @@ func exit(_ error: UsageError, _ command: Command? = nil) -> Never {
 /// As in ``Arguments``, an unambiguous prefix is enough.
 func isPrefix(_ word: String, of option: String) -> Bool { word.count > 2 && option.hasPrefix(word) }
 
-/// A word that would have no effect is refused, as a command refuses it.
+/// A word that would have no effect is refused, as commands do.
 func alone(_ option: String) {
     guard words.count == 1 else { exit(UsageError("'\(option)' takes no arguments")) }
 }

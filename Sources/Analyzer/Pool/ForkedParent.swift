@@ -5,7 +5,7 @@ internal import Synchronization
 /// A warm parent forked from this process rather than started as a program.
 ///
 /// Starting a program loads seventy libraries, which takes half as long as analysing an image. A command that has just begun has
-/// one thread and no secret in memory but its environment, which the fork overwrites, so forking it equals starting the program.
+/// one thread and no secret in memory except its environment, which the fork overwrites, so forking it is as good as starting the program.
 /// Long-running processes start programs.
 package final class ForkedParent: Sendable {
     struct Process {

@@ -119,7 +119,7 @@ final class WarmParent: Sendable {
         }
     }
 
-    /// How long a program that is open for writing is waited for.
+    /// How long to wait for a program that is open for writing.
     private static let longestWrite: Duration = .seconds(2)
 
     private static func spawn(

@@ -5,7 +5,7 @@ import InspectCore
 /// The hidden subcommand of a worker's child: the warm parent of the analyzers.
 enum AnalyzerCommand {
     static let name = "__analyzer"
-    /// Given instead of the models' folder, or before it where selfies are judged: the engine that reads and compares nothing.
+    /// Given instead of the models' folder, or before it if selfies are judged: the engine that reads and compares nothing.
     static let usability = "--usability"
 
     /// The warm parent of `inspect --usability`, forked at the first use if the process has a single thread by then.

@@ -80,7 +80,7 @@ enum AuditKeyFile {
     static func read(_ path: String) throws -> Ed25519PrivateKey {
         let bytes = try InputFile.read(path, of: "--audit-key", limit: 1 << 16, isSetting: true)
         var status = stat()
-        // A group may read it, as in a volume of secrets of Kubernetes.
+        // A group may read it, as in a Kubernetes volume of secrets.
         guard stat(path, &status) == 0, status.st_mode & 0o037 == 0 else {
             throw InputFile.Failure(description: "--audit-key: \(path) must be readable by its owner only: chmod 600")
         }

@@ -116,7 +116,7 @@ private struct ConsoleProcess {
         return pieces.count == 2 && ConsoleRole(rawValue: String(pieces[0])) != nil
     }
 
-    /// `https://HOST[:PORT]`, or http on loopback, where no certificate is to be had.
+    /// `https://HOST[:PORT]`, or http on loopback, for which no authority issues certificates.
     private static func origin(_ text: String) throws(UsageError) -> String {
         let url = (text.hasSuffix("/") ? String(text.dropLast()) : text).lowercased()
         guard

@@ -189,7 +189,7 @@ extension Command {
         return client
     }
 
-    /// For a secret that a second login must allow first: sealing it again would give another text.
+    /// For a secret that a second login must approve first: sealing it again would give a different text.
     ///
     /// - Parameter number: The endpoint; `nil`: a named authorization.
     private static func seal(_ number: Int64?, _ configuration: Configuration, _ arguments: Arguments) async throws {

@@ -65,7 +65,7 @@ extension Command {
         }
     )
 
-    /// What repeats an inspection.
+    /// The engine that repeats an inspection.
     private enum Shadow {
         case limits(LimitChanges)
         case models(AnalyzerPool, FaceCalibration, LimitChanges)

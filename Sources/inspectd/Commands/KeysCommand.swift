@@ -150,7 +150,7 @@ extension Command {
             keyStore: state.keyStore, wrappingKey: state.wrappingKey, formerKey: state.formerKey, configured: keys.ids,
             keys: try await store.tallies())
         await store.close()
-        // Counts alone, which must be there when the main database is not.
+        // Only counts, which must be available even when the main database is not.
         try? await Self.record("list", nil, configuration)
         Output.line(ResultEnvelope.json(answer))
     }
@@ -158,7 +158,7 @@ extension Command {
     private static func rotate(_ configuration: Configuration, _ arguments: Arguments) async throws {
         guard let name = arguments["to"] else { throw UsageError("'keys rotate' needs --to") }
         let store = try Self.keyStore(configuration)
-        // The process must have the present keys as well; the database may have noted newer ones than a restored key store has.
+        // The process must have the current keys as well; the database may have recorded newer ones than a restored key store has.
         try await store.checkPair(try await Self.noted(configuration))
         try await store.checkWrappingKeys()
         try await Self.note(try await store.beginRotation(to: name), configuration)
@@ -177,7 +177,7 @@ extension Command {
         {
             throw KeyStore.mismatch(noted, state)
         }
-        // A rotator that was killed may not have come so far.
+        // A rotator that was killed may not have got this far.
         try await Self.note(state, configuration)
         try await Self.record("rewrap_begin", nil, configuration)
         let outcome = try await Self.rewrap(store, all: arguments.has("all"), configuration)
@@ -212,7 +212,7 @@ extension Command {
         }
     }
 
-    /// - Parameter damagedLines: Those of the escrow that are none.
+    /// - Parameter damagedLines: Lines of the escrow that contain no key.
     static func finish(
         _ outcome: KeyStore.Rotation, _ store: KeyStore, _ configuration: Configuration, damagedLines: Int = 0
     ) async throws {
@@ -248,7 +248,7 @@ extension Command {
         let recipient = try KeyEscrow.Recipient(pem: try InputFile.read(path, of: "--public-key", isSetting: true))
         let store = try Self.keyStore(configuration)
         try await store.check(try await Self.noted(configuration))
-        // Before anything leaves.
+        // Before anything is written.
         try await Self.record("escrow", nil, configuration)
         _ = try await store.escrow(to: recipient) { Output.line(ResultEnvelope.json($0)) }
         await store.close()
@@ -256,7 +256,7 @@ extension Command {
 
     // MARK: Settings
 
-    /// The key store, for a subcommand that cannot do without.
+    /// The key store, for a subcommand that needs it.
     static func keyStore(_ configuration: Configuration, _ keys: WrappingKeys? = nil) throws -> KeyStore {
         guard !configuration.keysURL.isEmpty else {
             throw InspectError(.keyMissing, "no key store is configured", hint: "Set --keys-url or INSPECTD_KEYS_URL.")

@@ -8,7 +8,7 @@ struct FaceModelFiles: Sendable {
     var engine: String?
     /// dlib's 68-point model.
     var contour: String?
-    /// JSON that describes an ONNX network that scores selfies (``LivenessNetworkModel``), likewise.
+    /// JSON that describes an ONNX network that scores selfies (``LivenessNetworkModel``); its `file` follows the same rule.
     var liveness: String?
 
     private static var words: [(prefix: String, file: WritableKeyPath<FaceModelFiles, String?>)] {

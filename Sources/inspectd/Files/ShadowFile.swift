@@ -10,10 +10,10 @@ struct ShadowFile: Sendable {
 
     /// Empty if limits stay as they are.
     var changes = LimitChanges()
-    /// What analyses once more; `nil`: nothing, the same facts are decided once more.
+    /// The analyzers that analyse again; `nil`: none, the same facts are decided again.
     var models: Models?
 
-    /// What the file names in place of the worker's own.
+    /// The program and models that the file names instead of the worker's own.
     struct Models: Sendable {
         /// A build of this program.
         var analyzer: String?

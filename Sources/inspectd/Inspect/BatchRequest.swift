@@ -1,7 +1,7 @@
 import Foundation
 import InspectCore
 
-/// One inspection by `inspect`: a line of a batch, or what the options name.
+/// One inspection by `inspect`, from a line of a batch or from the options.
 struct BatchRequest: Decodable {
     /// The members of a line other than the files.
     struct Members: Decodable {
@@ -29,7 +29,7 @@ struct BatchRequest: Decodable {
 
     var members = Members()
     var files: [PartKind: String] = [:]
-    /// What stands before the members' names if they are options.
+    /// The prefix of the members' names if they are options.
     private var prefix = ""
 
     init(from decoder: any Decoder) throws {

@@ -20,7 +20,7 @@ final class StopOnce: Sendable {
         waiting?.resume()
     }
 
-    /// Does something at the request, or at once if it was made before.
+    /// Does something on request, or at once if the request was made before.
     func atRequest(_ action: @escaping @Sendable () -> Void) {
         let isRequested = self.state.withLock { state in
             if !state.isRequested { state.action = action }

@@ -39,7 +39,7 @@ enum KeyStoreSchema {
         let outcome = try await Migrator(directory: configuration.migrations + "/keys").run(on: connection) {
             configuration.log.warning("waiting for the key store", ["reason": .string($0)])
         }
-        // Each time: a dump that was restored has lost it.
+        // Every time: a restored dump has lost it.
         try await KeyLog.omitParameters(on: connection)
         await connection.close()
         return outcome.applied

@@ -31,7 +31,7 @@ package struct CallbackBenchmark: Sendable {
     package struct Report: Codable, Sendable {
         /// Callbacks a second from claim to settlement, signed and over TLS.
         package var perSecond: Double
-        /// CPU microseconds of this process for one of them, the server's not counted.
+        /// CPU microseconds of this process for one callback, not counting the server's.
         package var cpuMicrosPerPost: Double
         /// From the claim's commit to the request on the wire, in milliseconds: 99th percentile.
         package var p99ClaimToSendMs: Double
@@ -59,9 +59,9 @@ package struct CallbackBenchmark: Sendable {
         package var hung: String
         /// Callbacks a second to the other endpoints, without and with the hung one: medians over the rounds.
         package var alonePerSecond: Double
-        /// Beside the hung one.
+        /// With the hung one.
         package var besidePerSecond: Double
-        /// The slowest round of either.
+        /// The slowest round of each kind.
         var aloneMinimum: Double
         var besideMinimum: Double
         /// The share by which the other endpoints are slower: the median over the pairs of rounds, whose two follow each
@@ -76,7 +76,7 @@ package struct CallbackBenchmark: Sendable {
         package var endpoints: Int
     }
 
-    /// Creates partners and endpoints in the database, which must be the benchmark's own.
+    /// Creates partners and endpoints in the database, which only the benchmark may use.
     package func run() async throws -> Report {
         let sink = try LoopbackSink(certificate: LoopbackCertificate(name: "*.bench.example"))
         defer { sink.stop() }
@@ -84,7 +84,7 @@ package struct CallbackBenchmark: Sendable {
         let urls = (0..<self.endpoints).map { "https://partner-\($0).bench.example:\(sink.port)/ok" }
         var ids: [Int64] = []
         for url in urls { ids.append(try await Self.addEndpoint(connection, url)) }
-        // Half of each before and half after.
+        // Half of each kind runs before and half after.
         let bare = BareLoop(
             urls: urls, bodyBytes: self.bodyBytes, certificateAuthorities: sink.certificateFile,
             concurrency: self.endpoints, count: self.callbacks / 2)
@@ -164,7 +164,7 @@ package struct CallbackBenchmark: Sendable {
         return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
     }
 
-    /// Runs of a bare loop together.
+    /// The combined runs of a bare loop.
     private struct Floor {
         private var requests = 0
         private var seconds = 0.0
@@ -183,7 +183,7 @@ package struct CallbackBenchmark: Sendable {
 
     private static let emptyBodyBytes = 298
 
-    /// What `insp.endpoint.max_inflight` is unless it is set.
+    /// The default of `insp.endpoint.max_inflight`.
     private static let atOnce = 8
 
     private struct Round {
@@ -216,8 +216,8 @@ package struct CallbackBenchmark: Sendable {
         }
         let run = Task { await dispatcher.run() }
         defer { run.cancel() }
-        // All connections are opened before the clock starts, as the bare loop's are: nothing is answered until each endpoint
-        // has as many requests under way as it may have at once.
+        // All connections are opened before the clock starts, as in the bare loop: nothing is answered until each endpoint
+        // has its maximum number of requests under way.
         let warm = 16 * endpoints.count
         sink.hold()
         for endpoint in endpoints { try await self.add(16, endpoint: endpoint.id, url: endpoint.url, connection) }
@@ -258,7 +258,7 @@ package struct CallbackBenchmark: Sendable {
             sinkMicros: serving / Double(total) * 1e6, claimToSend: delivered.waits)
     }
 
-    /// Waits until `count`, which is read every so many milliseconds, is at least `goal`.
+    /// Waits until `count`, which is read at this interval in milliseconds, is at least `goal`.
     ///
     /// - Throws: ``InspectError`` once it has not changed for two minutes.
     private static func reach(
@@ -302,7 +302,7 @@ package struct CallbackBenchmark: Sendable {
     }
 
     private func add(_ count: Int, endpoint: Int64, url: String, _ connection: PostgresConnection) async throws {
-        // As finished jobs leave them, with a key that makes the body as long as intended.
+        // As written by finished jobs, with an extra member that brings the body to the intended length.
         _ = try await connection.query(
             """
             INSERT INTO insp.callback (job_id, public_id, endpoint_id, url, decision, definition_key)

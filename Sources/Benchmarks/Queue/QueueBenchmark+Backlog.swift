@@ -143,7 +143,7 @@ extension QueueBenchmark.Backlog {
             let probe = try await ClaimProbe.start(database.url)
             let probing = Task { try await probe.claim(.max, pause: .milliseconds(5)) }
             let end = ContinuousClock.now + .seconds(self.seconds)
-            // The probe's jobs are not among the workers', so the end is near when few are left.
+            // The workers do not count the probe's jobs, so the end is near when few are left.
             while .now < end, workers.finished < jobs - jobs / 10 - self.slots {
                 try await Task.sleep(for: .milliseconds(10))
             }

@@ -70,7 +70,7 @@ extension QueueBenchmark.HeldXmin {
         package var claimP50Ms: Double
         /// 99th percentile of the claims.
         package var claimP99Ms: Double
-        /// A heartbeat every few seconds, in the last window and at its longest ever.
+        /// A heartbeat every few seconds: in the last window, and the longest of all.
         package var heartbeatP50Ms: Double
         var heartbeatMaxMs: Double
         /// In order of time.

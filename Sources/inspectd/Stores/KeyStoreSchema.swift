@@ -8,7 +8,7 @@ enum KeyStoreSchema {
     /// repeated, and run by many at once.
     ///
     /// - Parameters:
-    ///   - keys: Without one, the schema is all that is done.
+    ///   - keys: Without keys, only the schema is brought up to date.
     ///   - first: The wrapping key of a new key store; `nil`: the only one that is configured.
     ///   - former: The id of the main database that this one replaces; `nil`: none.
     /// - Returns: The files that were applied, and what the key store needs; `nil`: it is new, and nothing says which of the keys

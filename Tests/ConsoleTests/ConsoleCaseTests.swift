@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Who sees what of a case, and what becomes of what a reviewer typed.
+/// Who sees which part of a case, and what happens to a reviewer's text.
 @Suite struct ConsoleCaseTests {
     /// In every document of ``ConsoleSite/cases(_:count:)``.
     private static let field = "zqmark"

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// What stands beside a case, and the pages about queue and workers.
+/// The information next to a case, and the pages about queue and workers.
 @Suite struct ConsoleDeskTests {
     private let quad = Quad(
         topLeft: Point(x: 0, y: 0), topRight: Point(x: 1, y: 0), bottomRight: Point(x: 1, y: 1),

@@ -1,6 +1,6 @@
-"""Makes attacks on documents from genuine specimens. Imported by score_attacks.py, which says what the species are.
+"""Makes attacks on documents from genuine specimens. Imported by score_attacks.py, which describes the species.
 
-Everything is drawn from a seed. Pictures are files as they would be sent: edited pictures are saved as JPEG at quality 92, others are
+Everything is drawn from a seed. Pictures are files as an attacker would send them: edited pictures are saved as JPEG at quality 92, others are
 photographed by deploy/specimen/camera.py.
 """
 

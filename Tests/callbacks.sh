@@ -5,7 +5,7 @@
 # Usage: Tests/callbacks.sh [--seconds S] [--seed N] [--bin DIR]
 #   --seconds S   how long dispatchers are killed (default 120)
 #   --seed N      the moments and the victims; printed at the start
-#   --bin DIR     a folder with inspectd; else a release build is made
+#   --bin DIR     a folder with inspectd; by default, a release build is made
 #
 # Prints one JSON line: {"callbacks", "kills", "requests", "duplicates", "lost", "otherBodies", "unsigned", "undelivered",
 # "seconds", "seed"}. Exit status 0 only if nothing was lost and no repeat differed.

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A link that captures, in a browser: the page is opened as a person opens it, in Debian's Chromium without a window, with a camera that
-# is drawn: it shows documents, and a face that has the light of the page's colours and does what the page says. The person passes, and
-# attackers' cameras (a held photo, a print before the screen, a replayed recording, a video file in place of the camera) do not. What the
-# browser stores, what it loads and what its policy refuses is looked at, a lost upload is sent again, and axe judges each screen once.
-# Trials run in two lanes. One whose camera got too little of the machine is held again instead of judged, so it may run beside others.
-# In Chromium, and in Firefox ESR by WebDriver BiDi, a case goes the whole way: from a link to a callback that is verified, by way of a
+# A link that captures, in a browser: the page is opened as a person opens it, in Debian's Chromium without a window, with a drawn
+# camera: it shows documents, and a face that is lit by the page's colours and does what the page says. The person passes, and
+# attackers' cameras (a held photo, a print before the screen, a replayed recording, a video file in place of the camera) do not. The test
+# checks what the browser stores, what it loads and what its policy refuses; a lost upload is sent again, and axe judges each screen once.
+# Trials run in two lanes. A trial whose camera got too little processor time is repeated instead of judged, so trials may run in parallel.
+# In Chromium, and in Firefox ESR by WebDriver BiDi, a case goes all the way from a link to a verified callback, through a
 # reviewer who signs in to the console at an OpenID Connect provider and decides.
 #
 # Usage: Tests/capture.sh [--bin DIR] [--page DIR] [--pictures DIR] [--only TRIAL]

@@ -1,4 +1,4 @@
-"""Renders the frames of a liveness capture from one portrait: a face before a screen that shows colours, or one that moves; or, for a
+"""Renders the frames of a liveness capture from one portrait: a face in front of a screen that shows colours, or one that moves; or, for a
 camera that is drawn in a browser, what such frames are made of.
 
 Light is rendered in linear light (albedo times ambient and screen, which falls off from the nose over the cheeks to the background),

@@ -1,7 +1,7 @@
-"""Issues chips for the tests with an authority of its own: good ones, and one of each kind that must not pass.
+"""Issues chips for the tests with its own authority: good ones, and one of each kind that must not pass.
 
 Usage: Tests/chips.py DIR [--portrait JPEG]
-Each folder of DIR is a chip: EF_DG1.bin, EF_DG2.bin, EF_SOD.bin and the folder `anchors`; manifest.json says what is true of each.
+Each folder of DIR is a chip: EF_DG1.bin, EF_DG2.bin, EF_SOD.bin and the folder `anchors`; manifest.json states the truth about each.
 Needs the openssl program and Python's standard library.
 """
 

@@ -1,4 +1,4 @@
-"""The clients of deploy/clients/, as printed, and what stands between them and the gateway. Tests/clients.sh starts it."""
+"""The clients of deploy/clients/, as printed, and the relay between them and the gateway. Tests/clients.sh starts it."""
 
 import argparse
 import base64

@@ -5,7 +5,7 @@
 #
 # Usage: Tests/clients.sh [--bin DIR]
 #   --bin DIR   the folder with inspectd; else a release build is made
-# Prints one JSON line; exit status 0 only if all is as the pages say.
+# Prints one JSON line; exit status 0 only if everything works as the pages say.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh

@@ -1,4 +1,4 @@
-"""What stands between the clients of deploy/clients/ and the gateway. Imported by clients.py."""
+"""The relay between the clients of deploy/clients/ and the gateway. Imported by clients.py."""
 
 import http.client
 import json
@@ -7,7 +7,7 @@ import time
 
 import receivers
 
-# How the first tries of a job are put off: status, Retry-After, seconds that a client must wait. Those of the first two are more than it
+# How the first attempts at a job are deferred: status, Retry-After, seconds that a client must wait. Those of the first two are more than it
 # would wait by itself; the third is a proxy's, whose date is no number.
 PUT_OFF = ((503, "3", 3), (429, "4", 4), (502, "Fri, 31 Dec 1999 23:59:59 GMT", 1))
 

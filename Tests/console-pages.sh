@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Times of the console's pages before a large database: fills a scratch database (Tests/console-pages.sql), asks for each page some
+# Times of the console's pages with a large database: fills a scratch database (Tests/console-pages.sql), asks for each page some
 # times, one after the other, and prints the server's own time for each route.
 #
 # Usage: Tests/console-pages.sh [--jobs N] [--rounds N] [--bin DIR] [--sql]

@@ -297,7 +297,7 @@ def look(browser, origin, ids, faults, shots):
     faults.need("and a half" in ann.content(), "the second person does not see the first one's note")
     seen.append(judge(ann, "case-confirm", faults, shots))
     ann.click("text=Confirm: REJECTED, MANIPULATED_DOCUMENT")
-    ann.wait_for_selector("text=That confirmed what bob had decided.")
+    ann.wait_for_selector("text=This confirmed the decision of bob.")
     sql("SELECT insp.set_second_review('bank', false)")
     faults.need(sql("SELECT count(*) FROM insp.review_wait") == "1", "without JavaScript nothing was decided")
 

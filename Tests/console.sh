@@ -6,7 +6,7 @@
 #   --bin DIR    the folder with inspectd; else a release build is made
 #   --shots DIR  where screenshots go
 #
-# The browser is Debian's Chromium; its driver, axe and the provider come from PyPI. Where one is missing, the check ends with status 3.
+# The browser is Debian's Chromium; its driver, axe and the provider come from PyPI. If one is missing, the check ends with status 3.
 # Prints one JSON line; exit status 0 only if all is as described.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,4 +1,4 @@
-"""What Tests/console.py starts from: a database with something for each page, and free ports."""
+"""The starting point of Tests/console.py: a database with something for each page, and free ports."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the files in deploy/ for operators with the tools that use them: promtool, systemd-analyze, the schemas of Kubernetes and
+# Checks operators' files in deploy/ with the tools that use them: promtool, systemd-analyze, the schemas of Kubernetes and
 # of compose files, PgBouncer, and the program itself inside the container's folder under each unit's restrictions.
 #
 # Usage: Tests/deployment.sh --bin DIR     the folder with inspectd

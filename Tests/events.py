@@ -1,4 +1,4 @@
-"""Events pulled while everything is killed. Called by Tests/events.sh, and by itself as the puller (--pull)."""
+"""Pulls events while everything is killed. Called by Tests/events.sh, and by itself as the puller (--pull)."""
 
 import argparse
 import base64

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Pulls events while puller, gateway and database are killed with SIGKILL at random and transactions commit late: none may be
-# missed, and none may come out of the order in which they were numbered. Each signature is verified as the Standard Webhooks
+# missed, and they must arrive in the order of their numbers. Each signature is verified as the Standard Webhooks
 # specification says, by code that shares nothing with inspectd.
 #
 # Usage: Tests/events.sh [--events N] [--short] [--seed N] [--bin DIR]

@@ -117,7 +117,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off AS $$
             WHERE (n.chain IS NULL OR x.chain > n.chain) AND (n.next IS NULL OR x.chain < n.next) LIMIT 1) r
 $$;
 COMMENT ON FUNCTION insp.record_strays() IS
-    'Rows that were written past the chains: with a position before a chain''s start or behind its end, or in a chain that does not exist; one row for each such region';
+    'Rows that are not part of a chain: with a position before its start or after its end, or in a chain that does not exist; one row for each such range';
 GRANT EXECUTE ON FUNCTION insp.record_strays() TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.record_waits(p_chain text, p_before timestamptz) RETURNS boolean
@@ -143,7 +143,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.thin_checkpoints(integer) IS
-    'Removes checkpoints older than a day but the first of each hour; returns how many. Each has its own signature, so that the others can be verified';
+    'Removes checkpoints older than a day except the first of each hour; returns how many. Each has its own signature, so the others can still be verified';
 
 CREATE OR REPLACE FUNCTION insp.checkpoint_guard() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -156,7 +156,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.checkpoint_guard() IS
-    'Refuses all changes of checkpoints, even by the owner, except that of insp.thin_checkpoints';
+    'Refuses all changes of checkpoints, even by the owner, except by insp.thin_checkpoints';
 CREATE OR REPLACE TRIGGER checkpoint_guard BEFORE UPDATE OR DELETE ON insp.record_checkpoint
     FOR EACH ROW EXECUTE FUNCTION insp.checkpoint_guard();
 CREATE OR REPLACE TRIGGER checkpoint_truncate BEFORE TRUNCATE ON insp.record_checkpoint

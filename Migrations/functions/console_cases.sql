@@ -48,7 +48,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_keep(bytea, uuid) IS
-    'Extends the caller''s own lease of a case while the person types; false: the caller has not got it, and does not get it';
+    'Extends the caller''s own lease of a case while the person types; false: the caller does not have it, and does not get it';
 GRANT EXECUTE ON FUNCTION insp.console_keep(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) RETURNS boolean
@@ -129,7 +129,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_state(bytea, uuid) IS
-    'How far a case is, for every reviewer of its partner, and nothing of the person inspected: what was proposed and why (labels), how long it waits, who has it, who decided it first where a second person must confirm (second), and afterwards who decided what and when, and whose decision that confirmed. Prolongs the caller''s lease. Recorded with the purpose review, unless the caller has the case: insp.console_case records that look';
+    'How far a case is, for every reviewer of its partner, and nothing of the person inspected: what was proposed and why (labels), how long it waits, who has it, who decided it first where a second person must confirm (second), and afterwards who decided what and when, and whose decision that confirmed. Prolongs the caller''s lease. Recorded with the purpose review, unless the caller has the case: insp.console_case records that access';
 GRANT EXECUTE ON FUNCTION insp.console_state(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_case(

@@ -144,7 +144,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_work(bytea, bigint) IS
-    'Up to 500 jobs of an operator''s or auditor''s partners that workers have, those claimed first at the top; of one worker, or of all';
+    'Up to 500 running jobs of an operator''s or auditor''s partners, first claimed first; of one worker, or of all';
 GRANT EXECUTE ON FUNCTION insp.console_work(bytea, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) RETURNS TABLE (

@@ -24,7 +24,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_limits(bytea, text, text) IS
-    'The limits of up to 100 partners of an operator or auditor, by name from after one on, or of one, and what of them is used; may_change: for an operator';
+    'The limits of up to 100 partners of an operator or auditor, by name from after one on, or of one, and their use; may_change: for an operator';
 GRANT EXECUTE ON FUNCTION insp.console_limits(bytea, text, text) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_set_limits(
@@ -101,7 +101,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_partner_names(bytea) IS
-    'Up to 1001 partners (a page shows 1000) of which the person may see how they are set (insp.console_partner)';
+    'Up to 1001 partners (a page shows 1000) whose settings the person may see (insp.console_partner)';
 GRANT EXECUTE ON FUNCTION insp.console_partner_names(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) RETURNS TABLE (

@@ -17,14 +17,14 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
         WHEN NOT p_is_all THEN p_partners END
 $$;
 COMMENT ON FUNCTION insp.console_sought(integer[], boolean, text) IS
-    'Those of a person''s partners that a filter leaves; null: every partner''s';
+    'The person''s partners that pass a filter; null: every partner';
 
 CREATE OR REPLACE FUNCTION insp.console_share(p_scanned integer, p_partners integer[]) RETURNS integer
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT greatest(100, p_scanned / greatest(1, coalesce(cardinality(p_partners), 1)))
 $$;
 COMMENT ON FUNCTION insp.console_share(integer, integer[]) IS
-    'How many of a number of cases that one call reads may be of one partner: an equal share, and at least 100';
+    'How many of the cases that one call reads may belong to one partner: an equal share, and at least 100';
 
 CREATE OR REPLACE FUNCTION insp.console_cases(
     p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL, p_minutes integer DEFAULT 0,

@@ -52,7 +52,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_approve(bytea, bigint) IS
-    'insp.approve for an operator of every partner, who is not who proposed it. APPROVAL_REFUSED also for a call that returns a secret';
+    'insp.approve for an operator of every partner other than the proposer. APPROVAL_REFUSED also for a call that returns a secret';
 GRANT EXECUTE ON FUNCTION insp.console_approve(bytea, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_reject(p_token_sha256 bytea, p_proposal bigint) RETURNS void
@@ -83,7 +83,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_since(text, timestamptz) IS
-    'The number of a chain below which rows are older than a time; inexact by moments, since rows are numbered as they are written';
+    'The number of a chain below which rows are older than a time; accurate to a moment, since rows are numbered as they are written';
 
 CREATE OR REPLACE FUNCTION insp.console_record(
     p_token_sha256 bytea, p_chain text, p_from_seconds bigint DEFAULT NULL, p_end_seconds bigint DEFAULT NULL, p_actor text DEFAULT NULL,

@@ -60,7 +60,7 @@ LANGUAGE sql STABLE AS $$
         OR p_version::text::bigint = ANY (p_also)
 $$;
 COMMENT ON FUNCTION insp.was_seen(xid, bigint, bigint[]) IS
-    'Whether a preview counted a row''s version (its xmin): not if it has come, or was changed, since. p_before, p_also: insp.console_task.seen_before and seen_also';
+    'Whether a preview counted a row''s version (its xmin): not if the row was added or changed since. p_before, p_also: insp.console_task.seen_before and seen_also';
 
 CREATE OR REPLACE FUNCTION insp.console_selection(
     p_kind text, p_partners integer[], p_filter jsonb, p_before timestamptz, p_limit integer
@@ -121,7 +121,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_selection(text, integer[], jsonb, timestamptz, integer) IS
-    'What a selection has, in the order in which it is worked off: internal numbers, the places of waiting jobs in their queues, and the version of the row that puts each there (for insp.was_seen)';
+    'The objects of a selection, in the order in which they are handled: internal numbers, the places of waiting jobs in their queues, and the version of the row that puts each there (for insp.was_seen)';
 
 CREATE OR REPLACE FUNCTION insp.console_count_once(p_actor text, p_waits boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '2s' AS $$
@@ -273,7 +273,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     DELETE FROM insp.console_batch b WHERE b.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.console_batch x WHERE x.task_id = p_task FOR UPDATE SKIP LOCKED))
 $$;
-COMMENT ON FUNCTION insp.console_drop_batches(bigint) IS 'Removes what is left of a task that has ended';
+COMMENT ON FUNCTION insp.console_drop_batches(bigint) IS 'Removes the remaining batches of a task that has ended';
 
 CREATE OR REPLACE FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -342,7 +342,7 @@ CREATE OR REPLACE FUNCTION insp.tasks_about(p_jobs bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
-    -- Where nobody works at the console, erasure and retention read nothing more.
+    -- If nobody works at the console, erasure and retention read nothing more.
     IF NOT EXISTS (SELECT FROM insp.console_task t WHERE t.reason IS NOT NULL) THEN
         RETURN '{}'::bigint[];
     END IF;

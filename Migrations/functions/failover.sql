@@ -81,7 +81,7 @@ BEGIN
         SELECT max(r.seq) FROM insp.queue q, LATERAL (
             SELECT x.seq FROM insp.ready x WHERE x.queue = q.id ORDER BY x.seq DESC LIMIT 1) r)) + 4294967296);
     -- Job ids are in partitions that are created ahead, and may repeat those of a lost history: every write has the fence as
-    -- well. They are moved ahead where something was lost, as far as there is room.
+    -- well. They are moved ahead if something was lost, as far as there is room.
     SELECT greatest(job, max(j.id)) INTO job FROM insp.job j;
     SELECT (max(substring(c.relname FROM 'job_p([0-9]+)$')::bigint) + 1) * width INTO room
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'insp.job'::regclass;

@@ -224,7 +224,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_report(bigint, bytea, uuid, text) IS
-    'What the report on a finished job of a credential''s partner is made of: the partner''s name, the request, the results of its stages, as they are stored, its parts, and what insp.gateway_result returns. Records the reading with its purpose (review, support, export or delivery)';
+    'The contents of the report on a finished job of a credential''s partner: the partner''s name, the request, the results of its stages, as they are stored, its parts, and what insp.gateway_result returns. Records the access with its purpose (review, support, export or delivery)';
 GRANT EXECUTE ON FUNCTION insp.gateway_report(bigint, bytea, uuid, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb DEFAULT '{}') RETURNS jsonb

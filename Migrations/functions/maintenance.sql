@@ -119,7 +119,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 COMMENT ON FUNCTION insp.finish_spent(bigint[], bigint[], integer[], text[], text[], smallint[], smallint[]) IS
-    'Dead-letters jobs that have no attempt left; one that cannot end is retried in an hour, and does not keep other leases from being rescued. Returns how many ended';
+    'Dead-letters jobs that have no attempt left; a job that cannot end is retried in an hour, and does not keep other leases from being rescued. Returns how many ended';
 
 CREATE OR REPLACE FUNCTION insp.rescue(
     p_dead_after interval DEFAULT '15 s', p_max_attempts integer DEFAULT 8, p_max_crashes integer DEFAULT 3,
@@ -301,7 +301,7 @@ BEGIN
     ), over AS MATERIALIZED (
         SELECT h.row, h.job_id FROM heads h WHERE h.is_over
         UNION
-        -- Where the whole head has expired, there are more after it.
+        -- If the whole head has expired, there are more after it.
         SELECT r.row, r.job_id
         FROM (SELECT h.queue, h.floor FROM heads h GROUP BY h.queue, h.floor HAVING bool_and(h.is_over) AND count(*) = 32) q,
             LATERAL (

@@ -141,7 +141,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.depth() IS
-    'How much waits, for how long, and what runs: measures waiting, oldest_seconds (since the first waiting job was accepted), running, delayed and paused for each lane; workers, callbacks_pending (at most 10,000), callbacks_oldest_seconds, events_unnumbered_oldest_seconds (since the first event that cannot be pulled yet was written), keys_gone (at most 10,000: keys still to be destroyed), keys_gone_oldest_seconds, objects_gone (likewise of the object store) and objects_gone_oldest_seconds for all. Cheap whatever the backlog';
+    'How many jobs wait, for how long, and how many run: measures waiting, oldest_seconds (since the first waiting job was accepted), running, delayed and paused for each lane; workers, callbacks_pending (at most 10,000), callbacks_oldest_seconds, events_unnumbered_oldest_seconds (since the first event that cannot be pulled yet was written), keys_gone (at most 10,000: keys still to be destroyed), keys_gone_oldest_seconds, objects_gone (likewise of the object store) and objects_gone_oldest_seconds for all. Cheap whatever the backlog';
 GRANT EXECUTE ON FUNCTION insp.depth() TO insp_worker, insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.recently_finished(p_within interval DEFAULT '5 minutes', p_pages integer DEFAULT 32)

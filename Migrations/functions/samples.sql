@@ -111,7 +111,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sample_partners(integer, timestamptz) IS
-    'Stores a sample of each of the p_most partners with the most work (p_minute: of this minute), notes in the queue''s sample whether more had some, and removes expired samples; a part of insp.sample_queue';
+    'Stores a sample of each of the p_most partners with the most work (p_minute: of this minute), notes in the queue''s sample whether others had work too, and removes expired samples; a part of insp.sample_queue';
 
 CREATE OR REPLACE FUNCTION insp.sample_queue() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

@@ -52,7 +52,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.token_take(bigint, bigint) IS
-    'An endpoint''s access token, and when it is to be refreshed and expires. With a permit, the caller alone must get the next one and call token_store or token_fail; if token, permit and code are all null, another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if it is';
+    'An endpoint''s access token, with the seconds until its refresh and its expiry. With a permit, the caller alone must get the next one and call token_store or token_fail; if token, permit and code are all null, another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if any';
 GRANT EXECUTE ON FUNCTION insp.token_take(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_store(
@@ -210,7 +210,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.revocation_claim(text) IS
-    'A token to be revoked now by a dispatcher of this region, with what its endpoint had, as JSON that contains secrets; null: there is none, but perhaps in due_in_seconds. Call insp.revocation_settle afterwards. Ends those whose time has passed';
+    'A token to be revoked now by a dispatcher of this region, with its endpoint''s settings at that time, as JSON that contains secrets; null: there is none, but perhaps in due_in_seconds. Call insp.revocation_settle afterwards. Ends those whose time has passed';
 GRANT EXECUTE ON FUNCTION insp.revocation_claim(text) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.revocation_settle(

@@ -23,7 +23,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.worker_region(text) IS
-    'The number of a worker''s or dispatcher''s region, 0 without one. Where the deployment names regions, each needs one';
+    'The number of a worker''s or dispatcher''s region, 0 without one. If the deployment has regions, each needs one';
 
 CREATE OR REPLACE FUNCTION insp.worker_register(
     p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer,

@@ -23,7 +23,7 @@ package struct AnalyzerConfiguration: Sendable {
     /// An image at the decoder's limits takes 600 MB; the rest is for analysis and OpenBLAS's 128 MB.
     package var memoryLimit: UInt64 = 1536 << 20
     /// CPU seconds for one stage. A backstop for the worker's deadline, and therefore longer. A process that raises it gets at
-    /// most ``stagesOfAnAttempt`` times as much in its life.
+    /// most ``stagesOfAnAttempt`` times as much in all.
     package var cpuSeconds: UInt64 = 60
     /// Acquired, document, face, liveness, and a report's previews.
     static let stagesOfAnAttempt: UInt64 = 5
@@ -36,15 +36,15 @@ package struct AnalyzerConfiguration: Sendable {
     package var sharedMemory = 64 << 20
     /// The largest request and the largest reply in bytes.
     package var largestFrame = 16 << 20
-    /// The parent is renewed after so many forks: all of them have the same addresses, and an attacker who learns them from one
-    /// could use them on the next. Nobody waits: the old parent serves until the new one has loaded its models.
+    /// The parent is renewed after this many forks: all have the same addresses, and an attacker who learns them from one
+    /// could use them on the next. No job waits: the old parent serves until the new one has loaded its models.
     var forksPerParent = 2000
     /// A parent of this age is renewed too, if it has forked any process.
     var parentLifetime = Duration.seconds(1800)
     /// Returns a parent's age, in nanoseconds like `csys_now_nanoseconds()`.
     var clock: @Sendable () -> UInt64 = { csys_now_nanoseconds() }
-    /// A crash of one of its processes renews a parent too, since a wrong guess at an address is a crash; but not sooner than this
-    /// after the last renewal, so that images that crash a decoder do not keep a core busy with loading models.
+    /// A crash of one of its processes renews a parent too, since a wrong guess at an address causes a crash; but not sooner than
+    /// this after the last renewal, so that images that crash a decoder do not keep a core busy with loading models.
     var restBetweenParents = Duration.seconds(5)
 
     package init(count: Int) {
@@ -62,7 +62,7 @@ package struct AnalyzerConfiguration: Sendable {
     ///
     /// One thread each for BLAS and OpenMP: parallelism comes from the pool, and a fork copies one thread only. Swift's crash
     /// reporter is off, since it would start another program and keep a crashed process alive meanwhile. OpenBLAS chooses its kernels
-    /// when it is loaded: where it does not know the processor, the environment names one with the same registers.
+    /// when it is loaded: if it does not know the processor, the environment names one with the same registers.
     static let baseEnvironment = {
         var environment = [
             "LANG": "C.UTF-8",

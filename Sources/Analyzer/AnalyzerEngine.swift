@@ -6,7 +6,7 @@ package import InspectCore
 /// fork copies one thread only) and must load everything it will need: the analyzer can open no file. It should therefore run
 /// each kind of analysis once while it is created, so that what libraries initialise at first use (OpenCV's processor count,
 /// OpenBLAS's 128 MB work area, whose allocation it would retry for ever under a memory limit) exists and is shared by all
-/// processes. Calls are strictly sequential and belong to one attempt at one job: what is kept between them, such as decoded
+/// processes. Calls are strictly sequential and belong to one attempt at one job: data kept between them, such as decoded
 /// images, ends with the process.
 package protocol AnalyzerEngine {
     /// Runs one stage of the current job.
@@ -20,7 +20,7 @@ package protocol AnalyzerEngine {
     mutating func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8]
 }
 
-/// What an engine throws, on its way to the worker.
+/// An engine's error, on its way to the worker.
 extension InspectError {
     /// The longest detail that is sent, in UTF-8 bytes.
     private static let longestDetail = 512

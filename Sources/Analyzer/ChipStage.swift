@@ -3,7 +3,7 @@ import Foundation
 import InspectCore
 import Vision
 
-/// The chip's part of the document stage. Nothing here fails a job: a fault of a chip is a finding.
+/// The chip's part of the document stage. Nothing here fails a job: a fault in a chip is a finding.
 enum ChipStage {
     static func isChipFile(_ part: PartView) -> Bool {
         part.kind == TrustAnchors.partName || PartKind(rawValue: part.kind)?.isChipFile == true
@@ -71,7 +71,7 @@ enum ChipStage {
         return facts
     }
 
-    /// The chip's portrait, reduced; `nil` where none can be read.
+    /// The chip's portrait, reduced; `nil` if none can be read.
     static func preview(_ parts: [PartView]) -> Preview? {
         guard let part = parts.first(where: { $0.kind == PartKind.dg2.rawValue }) else { return nil }
         return try? self.image(part.withBytes { Array($0) }).preview()

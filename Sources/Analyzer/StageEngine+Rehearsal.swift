@@ -34,10 +34,10 @@ extension StageEngine {
         self.forget()
     }
 
-    /// The test image has no line of text, so two rows of strokes are read as if they were.
+    /// The test image has no line of text, so two rows of strokes are read as if they were lines.
     private func rehearseText(_ card: DecodedImage) throws(InspectError) {
         let line = try Self.rehearse(self.text, card)
-        // Spellings, labels and months are tables that the first use builds.
+        // The tables of spellings, labels and months are built at first use.
         let facts = VIZFacts(lines: [line, line], found: 2, modelSHA256: self.text.modelSHA256)
         try self.rehearseRules(card, line.quad, facts)
     }
@@ -78,7 +78,7 @@ extension StageEngine {
         _ = try Self.encode(DocumentStageFacts(sides: [PartKind.front.rawValue: side]))
     }
 
-    /// Nor does it have a face, so the networks run on five arbitrary points.
+    /// The test image has no face either, so the networks run on five arbitrary points.
     private func rehearseFace(_ card: DecodedImage) throws(InspectError) {
         let points = [(270, 200), (310, 200), (450, 200), (410, 200), (360, 290)].map { Point(x: $0, y: $1) }
         let quality = FaceQuality(

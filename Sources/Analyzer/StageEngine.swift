@@ -157,7 +157,7 @@ package final class StageEngine: AnalyzerEngine {
         facts.sides[part.kind]?.stepsMs?.merge(clock.steps) { $1 }
     }
 
-    /// The embedding of the largest face of an image by dlib's network, as for frames, even where another network compares.
+    /// The embedding of the largest face of an image by dlib's network, as for frames, even if another network compares.
     private func embedding(of part: PartView, _ image: DecodedImage) throws(InspectError) -> FaceEmbedding? {
         var face = self.found[part.kind]?.first
         if face == nil { face = try self.faces.faces(in: image, embeddings: 0).first }

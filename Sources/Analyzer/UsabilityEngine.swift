@@ -2,12 +2,12 @@ import Foundation
 package import InspectCore
 import Vision
 
-/// The engine behind instant feedback: it reads no document and compares no faces, so that it starts and answers at once.
+/// The engine behind instant feedback. It reads no documents and compares no faces, so it starts and answers at once.
 package final class UsabilityEngine: AnalyzerEngine {
-    /// Its stage, beside ``StageEngine/previewStage``.
+    /// Its stage, in addition to ``StageEngine/previewStage``.
     package static let stage = "usability"
 
-    /// Finds the face of a selfie. Where its model is missing, only selfies are refused.
+    /// Finds the face of a selfie. If its model is missing, only selfies are refused.
     private let faces: Result<FaceEngine, InspectError>
 
     /// - Parameter models: The folder with the model that finds a face's points; `nil`: there are no selfies.
@@ -47,7 +47,7 @@ package final class UsabilityEngine: AnalyzerEngine {
         return try StageEngine.encode(facts)
     }
 
-    /// Decoded as for a job, so that its measures are the job's.
+    /// Decoded as for a job, so that its measurements equal the job's.
     private func selfie(_ part: PartView) throws(InspectError) -> FaceStageFacts.Image {
         let engine = try self.faces.get()
         let image = try part.withBytes { bytes throws(InspectError) in try DecodedImage.decode(bytes) }

@@ -11,9 +11,9 @@ enum VIZStage {
     ///
     /// Only lines that may show a field are read (``VIZPlan``).
     ///
-    /// - Parameter expected: The values of the document's machine-readable data; `nil` where there are none.
-    /// - Returns: `nil` where reading is not worth the time: the VIZ cannot be located, the image is rejected anyway, or this is a
-    ///   licence's back, which has no fields beside its barcode.
+    /// - Parameter expected: The values of the document's machine-readable data; `nil` if there are none.
+    /// - Returns: `nil` if reading is not worth the time: the VIZ cannot be located, the image is rejected anyway, or this is a
+    ///   licence's back, which has no fields other than its barcode.
     static func facts(
         _ image: DecodedImage, side: DocumentFacts, expected: VIZExpectation?, today: CalendarDate,
         reader: TextReader
@@ -50,7 +50,7 @@ enum VIZStage {
         }
         for line in blind { facts.lines.append(try reader.readLabel(above: line, of: page)) }
         if let expected {
-            // A contradiction is an accusation, so it takes two readings.
+            // A contradiction is an accusation, so it requires two readings.
             let doubtful = VIZRules(facts, expected: expected, trustsUnconfirmed: true).findings
                 .filter { $0.outcome == .contradicts }
             for finding in doubtful {
@@ -73,7 +73,7 @@ enum VIZStage {
                 facts.lines[line].isConfirmed = again.shows(doubt.value, confidence: doubt.limit)
                 others.append(doubt.hasKnownWords ? again.spelt : again)
             }
-            // Where the other network is sure of another text in both, the first was wrong.
+            // If the other network is sure of a different text in both, the first was wrong.
             if facts.lines[line].isConfirmed != true, others.count == 2,
                 others.allSatisfy({ $0.isCertain }), others[0].saysTheSame(as: others[1], confidence: 0)
             {
@@ -97,7 +97,7 @@ enum VIZStage {
             return self.turned(outline.quad, by: quarters)
         }
         if let mrz = side.mrz { return self.page(around: mrz) }
-        // Nothing but the frame: a crop.
+        // Only the frame: a crop.
         let (width, height) = (Double(side.image.width - 1), Double(side.image.height - 1))
         let frame = Quad(
             topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
@@ -139,7 +139,7 @@ enum VIZStage {
             bottomLeft: place(0, size.height))
     }
 
-    /// The faces with the rest of their portraits; values begin close beside a portrait.
+    /// The faces with the rest of their portraits; values begin right next to a portrait.
     private static func portraits(_ side: DocumentFacts) -> [Quad] {
         side.faces.map { face -> Quad in
             let box = face.box

@@ -30,7 +30,7 @@ namespace {
 
 /// ZXing scans line by line; beyond this side a barcode's modules are far wider than it needs.
 constexpr int widest_scan = 2200;
-/// Longer side of the whole image's scan where no region looks like a barcode.
+/// Longer side of the whole image's scan if no region looks like a barcode.
 constexpr int quick_side = 1000;
 
 /// Processor time of the thread: a busy machine must not read less than an idle one.
@@ -157,8 +157,8 @@ constexpr std::array<Round, 8> stacked_rounds{{
     {true, 1, 1, -1},
     {true, 1.5, 2, 3},
 }};
-/// The rounds that run before the whole image is read, whatever the time limit: a third of a second where all fail on a true
-/// barcode, almost nothing where there is none.
+/// The rounds that run before the whole image is read, whatever the time limit: a third of a second if all fail on a true
+/// barcode, almost nothing if there is none.
 constexpr size_t quick_rounds = 3;
 /// Square barcodes are large for their modules.
 constexpr std::array<Round, 2> square_rounds{{
@@ -227,7 +227,7 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
         const size_t quick = striped ? quick_rounds : 1;
         try_regions(image->gray, regions, same, 0, quick, 0, *found);
         if (striped && found->entries.empty() && outline != nullptr) {
-            // Without perspective the barcode's stripes are parallel again, and its sides can be told from what touches them.
+            // Without perspective the barcode's stripes are parallel again, and its sides can be distinguished from what touches them.
             const cv::Size2d native = quad_size(outline->corners);
             const cv::Size size(std::max(16, cvRound(native.width)), std::max(16, cvRound(native.height)));
             const cv::Mat straight = rectify(image->gray, outline->corners, size, 0);

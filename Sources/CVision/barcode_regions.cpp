@@ -17,8 +17,8 @@ constexpr double least_reach = 0.5;
 constexpr double least_fill = 0.6;
 /// The greatest ratio of longer to shorter side of a square barcode's region.
 constexpr double square = 1.35;
-/// How much of its smallest enclosing rectangle a barcode in perspective fills: 0.89 and more where its modules are fine and it
-/// is tilted by up to 35 degrees, 0.75 and more where its widest bars are too wide to be dense.
+/// How much of its smallest enclosing rectangle a barcode in perspective fills: 0.89 and more if its modules are fine and it
+/// is tilted by up to 35 degrees, 0.75 and more if its widest bars are too wide to be dense.
 constexpr double least_own_fill = 0.7;
 /// Longer over shorter side of that rectangle: 5 and less in AAMVA's barcodes, 9 and more in lines of text.
 constexpr double longest = 8;

@@ -11,18 +11,18 @@ namespace cvision {
 namespace {
 
 /// Diameters over the document's longer side: 2.6 to 7.7 mm on an ID-1 card, 3.8 to 11 mm on a passport's page. Smaller ones
-/// cannot be told from print.
+/// cannot be distinguished from print.
 constexpr double smallest = 0.03, largest = 0.09;
 /// Of a tear, inwards; a corner belongs to both of its edges and is judged elsewhere.
 constexpr double least_tear = 0.03;
 /// A hole shows the table in the card's shadow: its colour times a number from this to 1, and a little more under another light.
 constexpr double deepest_shadow = 0.55, brightest = 1.08;
-/// Of 255, between a hole and the print around it: what differs less cannot be told from the table.
+/// Of 255, between a hole and the print around it: what differs less cannot be distinguished from the table.
 constexpr double least_contrast = 30;
 /// Of 255: how far the table's own pixels may lie from one colour; on a table of many colours everything looks like it.
 constexpr double most_uneven = 45;
 
-/// The table beside the document: its mean colour, and how far 95 % of its pixels lie from that.
+/// The table around the document: its mean colour, and how far 95 % of its pixels lie from that.
 struct Table {
     cv::Vec3d colour;
     double spread;
@@ -83,7 +83,7 @@ Away away_from_table(const cv::Mat &view, int margin) {
         for (int x = 0; x < document.width; ++x) to[x] = static_cast<float>(row[static_cast<size_t>(x)]);
         for (int x = 0; x < document.width; ++x) alike += to[x] < limit + least_contrast ? 1 : 0;
     }
-    // Where most of the document looks like the table, a hole shows nothing.
+    // If most of the document looks like the table, a hole shows nothing.
     if (alike > document.area() / 2) return {};
     return {away, limit};
 }

@@ -43,7 +43,7 @@ cv::Matx33d rotation_about(const cv::Vec3d &axis) {
 }
 
 /// Fits the head's pose so that a camera with a focal length of `focal` pixels and its centre at `centre` sees its points at
-/// `points`: least squares by Levenberg–Marquardt, starting from the arguments' values. False where it does not converge.
+/// `points`: least squares by Levenberg–Marquardt, starting from the arguments' values. False if it does not converge.
 bool fit_head(const std::vector<cv::Point2d> &points, double focal, cv::Point2d centre, cv::Matx33d &rotation,
               cv::Vec3d &place) {
     using Matrix = cv::Matx<double, 6, 6>;

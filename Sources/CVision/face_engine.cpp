@@ -14,7 +14,7 @@ using cvision::Landmarks;
 struct cv_face_engine {
     cvision::FaceDetector detector;
     cvision::FaceLandmarker landmarker;
-    /// Null where faces are only found.
+    /// Null if faces are only found.
     std::unique_ptr<cvision::FaceEmbedder> embedder;
     /// Null unless the operator configured the 68-point model.
     std::unique_ptr<cvision::FaceLandmarker> contour;

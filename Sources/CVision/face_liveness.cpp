@@ -92,7 +92,7 @@ double frame(const cv::Mat &gray, const cv_face &face) {
     const cv::Mat small = cvision::averaged(gray, scale);
     cv::Mat edges;
     cv::Canny(small, edges, 60, 150);
-    // The box reaches into the background beside the cheeks: a bezel may run within its outer tenths.
+    // The box reaches into the background next to the cheeks: a bezel may run within its outer tenths.
     const cv::Rect2d inner = grown(face, 0.8), outer = grown(face, 2.4);
     const cv::Rect2d box(inner.x * scale, inner.y * scale, inner.width * scale, inner.height * scale);
     const cv::Rect2d near(outer.x * scale, outer.y * scale, outer.width * scale, outer.height * scale);
@@ -132,7 +132,7 @@ double detail(const cv::Mat &gray) {
     return deviation[0] * deviation[0] + 1;
 }
 
-/// The background of a person is at another distance; a print or a screen is as sharp beside the face as on it.
+/// The background of a person is at another distance; a print or a screen is as sharp next to the face as on it.
 double flat_focus(const cv::Mat &gray, const cv_face &face) {
     const cv::Rect centre = inside(grown(face, 1), gray);
     const cv::Rect2d wide = grown(face, 2.2);

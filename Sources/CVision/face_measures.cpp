@@ -201,7 +201,7 @@ void measure_light(const cv::Mat &bgr, const Landmarks &points, cv_face_frame &f
     cheeks.add(bgr, face, face.at(-0.52, 0.69), {0.15, 0.15});
     cheeks.add(bgr, face, face.at(0.52, 0.69), {0.15, 0.15});
     nose.add(bgr, face, face.origin + 0.6 * (points[4] - face.origin), {0.07, 0.14});
-    // A head is about 2.4 eye distances wide (ISO/IEC 19794-5, figure of the full frontal image); hair hangs beside it.
+    // A head is about 2.4 eye distances wide (ISO/IEC 19794-5, figure of the full frontal image); hair hangs at its sides.
     background.add(bgr, face, face.at(-2.3, -0.2), {0.5, 0.9});
     background.add(bgr, face, face.at(2.3, -0.2), {0.5, 0.9});
     frame.forehead = forehead.light();

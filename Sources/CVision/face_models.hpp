@@ -29,7 +29,7 @@ constexpr FaceModel landmark_model = {"shape_predictor_5_face_landmarks.dat",
 constexpr FaceModel descriptor_model = {"dlib_face_recognition_resnet_model_v1.dat",
                                         "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"};
 
-/// dlib's 68-point shape predictor, only where the operator configures its file: its training data, 300-W, forbids commercial use.
+/// dlib's 68-point shape predictor, only if the operator configures its file: its training data, 300-W, forbids commercial use.
 constexpr FaceModel contour_model = {"shape_predictor_68_face_landmarks.dat",
                                      "fbdc2cb80eb9aa7a758672cbfdda32ba6300efe9b6e6c7a299ff7e736b11b92f"};
 
@@ -38,7 +38,7 @@ struct ModelUnavailable {
     std::string message;
 };
 
-/// SHA-256 in lower-case hexadecimal; empty where libcrypto refuses.
+/// SHA-256 in lower-case hexadecimal; empty if libcrypto refuses.
 std::string sha256_hex(const std::vector<char> &bytes);
 
 /// The bytes of the file at `path` (`name` in messages), checked against its digest (lower-case hex) before anything parses

@@ -20,7 +20,7 @@ struct Convolution {
     int side(int input) const { return (input + 2 * padding - kernel) / stride + 1; }
 };
 
-/// Two convolutions whose result is added to their input. Where the first has a stride, the input is halved for the sum.
+/// Two convolutions whose result is added to their input. If the first has a stride, the input is halved for the sum.
 struct ResidualBlock {
     Convolution first, second;
 };

@@ -25,7 +25,7 @@ class FaceDetector {
 public:
     FaceDetector();
     ~FaceDetector();
-    /// Faces of an 8-bit grey image, best score first, overlaps already suppressed. Where one that looks straight ahead and stands
+    /// Faces of an 8-bit grey image, best score first, overlaps already suppressed. If one that looks straight ahead and stands
     /// upright has the score `sure`, only such faces are sought.
     std::vector<FaceBox> detect(const cv::Mat &gray, double sure = std::numeric_limits<double>::infinity());
     /// The same for faces that look straight ahead and stand upright, as portraits do, in half the time.

@@ -101,7 +101,7 @@ void measure_geometry(cv::Size size, cv_face &face) {
 }
 
 /// CIELAB of 8-bit sRGB, white D65. OpenCV would fill its tables on first use, by floating point in software: 13 % of the processor time
-/// of a passport's inspection by a program just started (0.60 to 0.70 s in turns, 5 rounds).
+/// of a passport's inspection by a program just started (0.60 to 0.70 s, alternately, 5 rounds).
 struct CIELab {
     static constexpr int steps = 8192;
     /// Linear light of each value; CIE's f from 0 to 1.

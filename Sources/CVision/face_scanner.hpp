@@ -16,7 +16,7 @@ namespace cvision {
 class FaceScanner {
 public:
     virtual ~FaceScanner() = default;
-    /// Faces of an 8-bit grey image, best score first, overlaps already suppressed. Where the first of the five filters finds a
+    /// Faces of an 8-bit grey image, best score first, overlaps already suppressed. If the first of the five filters finds a
     /// face with the score `sure`, the others are left out.
     virtual std::vector<FaceBox> detect(const cv::Mat &gray, double sure) = 0;
     /// Faces by the first of the five filters alone: those that neither look aside nor are tilted.

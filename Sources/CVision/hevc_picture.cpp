@@ -2,7 +2,7 @@
 //
 // libheif would read the container too, but asks libde265 for a thread, which no analyzer may start: it hangs then, waiting for
 // one. A filter that allows threads would have to allow clone(2) to a process that parses bytes from strangers, and every other
-// rule of the sandbox (one thread, limits by process, a fork that copies one thread) would need a second form. libheif also brings
+// rule of the sandbox (one thread, limits by process, a fork that copies one thread) would need a second form. libheif also loads
 // x265, AOM and dav1d into the process. So the container is read by a small parser of ours (heif_container.cpp), and libde265
 // decodes on the calling thread, which it does when it is not given any others.
 #include "hevc_picture.hpp"

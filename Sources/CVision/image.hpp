@@ -49,7 +49,7 @@ cv_status guard(cv_error *error, Body body) noexcept {
     } catch (const std::bad_alloc &) {
         return fail(error, CV_OUT_OF_MEMORY, "out of memory");
     } catch (const cv::Exception &failure) {
-        // OpenCV reports a failed allocation by an exception of its own.
+        // OpenCV reports a failed allocation by its own exception.
         const bool memory = failure.code == cv::Error::StsNoMem;
         return fail(error, memory ? CV_OUT_OF_MEMORY : CV_INTERNAL, memory ? "out of memory" : failure.what());
     } catch (const std::exception &failure) {

@@ -161,7 +161,7 @@ bool is_fractional(const cv::Mat &image, cv::Size size, double scale_x, double s
            !size.empty() && scale_x >= 1 && scale_y >= 1 && !(is_whole(scale_x) && is_whole(scale_y));
 }
 
-/// Empty where OpenCV has to do it.
+/// Empty if OpenCV has to do it.
 cv::Mat averaged_here(const cv::Mat &image, cv::Size size, double inverse_x, double inverse_y) {
 #ifdef __x86_64__
     const double scale_x = 1 / inverse_x, scale_y = 1 / inverse_y;

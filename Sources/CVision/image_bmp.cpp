@@ -1,5 +1,5 @@
 // BMP, as document readers write it: Windows headers of 40 bytes and more, colours by palette or in 16, 24 or 32 bits, uncompressed.
-// A parser of our own: the format is a header and rows, and Debian's libraries for it read dozens of other formats besides.
+// We have our own parser: the format is a header and rows, and Debian's libraries for it also read dozens of other formats.
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -29,7 +29,7 @@ uint32_t reduction_of(uint32_t longer, const cv_image_limits &limits) noexcept;
 /// Blends `bgra` (CV_8UC4, straight alpha) over white.
 cv::Mat over_white(const cv::Mat &bgra);
 
-/// The orientation tag (0x0112) of a TIFF structure as EXIF embeds it; 1 where there is none or it is invalid.
+/// The orientation tag (0x0112) of a TIFF structure as EXIF embeds it; 1 if there is none or it is invalid.
 int exif_orientation(Source tiff) noexcept;
 
 /// The EXIF orientation that has the effect of `first` and then `second`.

@@ -46,7 +46,7 @@ uint32_t number(Source source, size_t at, size_t count) {
 
 double fixed(Source source, size_t at) { return static_cast<int32_t>(number(source, at, 4)) / 65536.0; }
 
-/// The tag `name` with at least `least` bytes; empty where there is none.
+/// The tag `name` with at least `least` bytes; empty if there is none.
 Source tag(Source profile, const char *name, size_t least) {
     constexpr uint32_t most_tags = 100;  // real profiles have ten to thirty
     const uint32_t count = std::min(number(profile, 128, 4), most_tags);
@@ -152,7 +152,7 @@ std::optional<ColourSpace> colours_of_codes(unsigned primaries, unsigned transfe
             return light / hlg_white;
         });
         break;
-    // Cameras' curves of ITU-R BT.709 and its kin are shown as sRGB's.
+    // Cameras' curves of ITU-R BT.709 and similar ones are shown as sRGB's.
     default: curve = curve_of(srgb_light);
     }
     ColourSpace space{{curve, curve, curve}, cv::Matx33f::eye()};

@@ -23,7 +23,7 @@ struct ColourSpace {
 /// Profiles of this length and more are tables for printers, which are not applied.
 constexpr size_t max_profile = 64 << 10;
 
-/// What an ICC profile of three primaries says (ICC.1, "three-component matrix-based"). None where it is sRGB, of another kind or
+/// What an ICC profile of three primaries says (ICC.1, "three-component matrix-based"). None if it is sRGB, of another kind or
 /// damaged: then the samples stay as they are.
 std::optional<ColourSpace> colours_of_profile(Source profile);
 

@@ -157,8 +157,8 @@ bool starts_with(Source source, size_t offset, const char *magic, size_t length)
     return source.length >= offset + length && std::memcmp(source.bytes + offset, magic, length) == 0;
 }
 
-/// A HEIF file by its brands (ISO/IEC 23008-12 §10.2 and B.4): the first box lists them. Films and AVIF have others, or are told
-/// apart by their items.
+/// A HEIF file by its brands (ISO/IEC 23008-12 §10.2 and B.4): the first box lists them. Films and AVIF have others, or are distinguished
+/// by their items.
 bool is_heif(Source source) {
     if (!starts_with(source, 4, "ftyp", 4) || source.length < 16) return false;
     const size_t length = static_cast<size_t>(source.bytes[2]) << 8 | source.bytes[3];

@@ -10,7 +10,7 @@ namespace {
 
 using heif::code;
 
-/// 50 megapixels in tiles of 512 pixels are 200. Each takes a decoder of its own.
+/// 50 megapixels in tiles of 512 pixels are 200. Each needs its own decoder.
 constexpr size_t most_tiles = 1024;
 
 struct Properties {

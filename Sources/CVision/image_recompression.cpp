@@ -36,7 +36,7 @@ using Values = std::array<bool, largest + 1>;
 /// A yes or no for each block; unlike bits, bytes are reached at once.
 using Blocks = std::vector<uint8_t>;
 
-/// The values (absolute) that stay empty where the step was `first` before it was `second`.
+/// The values (absolute) that stay empty if the step was `first` before it was `second`.
 Values empty_values(int first, int second) {
     Values empty{};
     for (int k = 1; k <= largest; ++k) {

@@ -18,7 +18,7 @@ struct Coefficients {
     std::array<std::vector<int16_t>, low_frequencies.size()> values;  // by frequency, row by row
 };
 
-/// False if `source` is not a JPEG with a luminance of its own, is damaged or very large.
+/// False if `source` is not a JPEG with a separate luminance, is damaged or very large.
 bool read_coefficients(Source source, Coefficients &found);
 
 }  // namespace cvision

@@ -7,7 +7,7 @@ namespace cvision {
 /// A shared library that stays loaded. Create it before analyzers are forked: they can open no file.
 class LateLibrary {
 public:
-    /// Throws std::runtime_error, also where the library is not installed.
+    /// Throws std::runtime_error, also if the library is not installed.
     explicit LateLibrary(const char *name);
 
     /// The library's symbol `name`. Throws std::runtime_error where there is none.

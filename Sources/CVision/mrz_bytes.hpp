@@ -28,7 +28,7 @@ private:
     }
 };
 
-/// A convolution whose weights are whole numbers, each output's in a unit of its own.
+/// A convolution whose weights are whole numbers, each output's in its own unit.
 struct WholeConvolution {
     int outputs, inputs, kernel_rows, kernel_columns, stride_y, stride_x, pad_y, pad_x;
     float top;  // the largest answer that is told apart from larger ones

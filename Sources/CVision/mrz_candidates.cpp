@@ -67,7 +67,7 @@ Candidate examine(const Patch &patch, const LineModel &line) {
         c.log_pitch += weights[x] * c.columns.pitch[x];
     }
     for (int x = 0; x < c.columns.count; ++x) {
-        // An end is where two cells' worth of columns are mostly filled, so that specks beside the line do not count.
+        // An end is where two cells' worth of columns are mostly filled, so that specks next to the line do not count.
         const int ahead = std::min(x + 8, c.columns.count), behind = std::max(x - 7, 0);
         const double cell = cell_at(Columns::position(x));
         if (weights[x] > 0.5 && sums[ahead] - sums[x] > 5) {

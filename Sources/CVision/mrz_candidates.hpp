@@ -35,13 +35,13 @@ void settle(const Patch &patch, Candidate &c);
 /// confident in it. False when not even that one can be read.
 bool select_alike(std::vector<Candidate> &candidates);
 
-/// Where adjusting moved two candidates onto one line, drops the less convincing.
+/// If adjusting moved two candidates onto one line, drops the less convincing.
 void drop_repeated(std::vector<Candidate> &candidates);
 
 /// Gives all lines the same extent, the union of where they show characters.
 void align(std::vector<Candidate> &candidates);
 
-/// Length in cells of the longest line's characters; infinite where it may continue beyond its strip.
+/// Length in cells of the longest line's characters; infinite if it may continue beyond its strip.
 double extent_of(const std::vector<Candidate> &candidates);
 
 /// Whether the strips fit their lines so well that sampling again would not improve them.

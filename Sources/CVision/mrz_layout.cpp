@@ -86,7 +86,7 @@ std::vector<MRZReading> layouts(const std::vector<Candidate> &candidates) {
         return fits[std::find(std::begin(lengths), std::end(lengths), cells) - std::begin(lengths)][line];
     };
     for (const std::vector<int> &shape : shapes) {
-        // Where fewer lines were found than the shape has, the others are sought later.
+        // If fewer lines were found than the shape has, the others are sought later.
         const bool whole = count >= int(shape.size());
         if (!whole && shape.front() == short_line) {
             continue;

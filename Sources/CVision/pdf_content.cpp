@@ -114,7 +114,7 @@ struct Matrix {
                 first.c * b + first.d * d};
     }
 
-    /// 0 where an image is slanted or has no area.
+    /// 0 if an image is slanted or has no area.
     int orientation() const {
         const double straight = std::min(std::abs(a), std::abs(d)), turned = std::min(std::abs(b), std::abs(c));
         const double most = std::max({std::abs(a), std::abs(b), std::abs(c), std::abs(d)});

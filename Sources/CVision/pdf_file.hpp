@@ -13,7 +13,7 @@
 
 namespace cvision::pdf {
 
-/// Loads the library. Throws where it is not installed.
+/// Loads the library. Throws if it is not installed.
 void load_library();
 
 /// What reading the file or one of its objects ran into.

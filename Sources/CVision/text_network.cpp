@@ -164,7 +164,7 @@ std::vector<Seen> decoded(const Tensor &answer) {
         float most = 1;
         for (const int between : gap) {
             float known = answer.plane(blank)[between] + answer.plane(best)[between];
-            // Whether a blank is missing is no doubt of the letters beside it.
+            // A possibly missing blank casts no doubt on the letters next to it.
             if (best != space) known += answer.plane(space)[between];
             if (last != blank && last != best && last != space) known += answer.plane(last)[between];
             most = std::min(most, known);
@@ -271,7 +271,7 @@ std::vector<Character> read_line(const cv::Mat &crop, Readers readers) {
     const Tensor input = normalised(strip);
     Tensor x = answers(input, readers == Readers::second);
     if (readers == Readers::both) {
-        // The mean of what they believe: where one is sure and the other not, the sure one decides.
+        // The mean of what they believe: if one is sure and the other not, the sure one decides.
         const Tensor other = answers(input, true);
         for (size_t i = 0; i < x.values.size(); ++i) x.values[i] = (x.values[i] + other.values[i]) / 2;
     }

@@ -159,7 +159,7 @@ void join(std::vector<cv_text_line> &lines, const cv::Mat &strokes) {
         }
 }
 
-/// Adds to a line the letters at its ends that are no marks of their own, because they touch a rule, are broken or are faint: they
+/// Adds to a line the letters at its ends that are not separate marks, because they touch a rule, are broken or are faint: they
 /// stand within a blank of it, on its row alone.
 class Ends {
 public:
@@ -179,7 +179,7 @@ public:
 private:
     cv::Mat faint, portraits;
 
-    /// How far the letters beside `line` reach to the right (`way` 1) or left (-1).
+    /// How far the letters next to `line` reach to the right (`way` 1) or left (-1).
     double reach(const cv_text_line &line, const std::vector<cv_text_line> &lines, int way) const {
         const int height = cvRound(line.character_height), top = cvRound(line.y);
         const int bottom = std::min(cvRound(line.y + line.height), faint.rows), room = std::max(2, height / 3);
@@ -202,7 +202,7 @@ private:
             }
             if (run > 0) {
                 if (2 * around > own) break;
-                // A field's number before its value is smaller. Where a portrait cut the line, a full stop, a hyphen or the edge
+                // A field's number before its value is smaller. If a portrait cut the line, a full stop, a hyphen or the edge
                 // of its own letter ends nothing.
                 const bool is_point = is_cut && empty <= height / 2 && run <= height / 2 && low - high < 0.35 * height;
                 const bool is_edge = is_cut && run <= 2 && std::abs(x - start) == run;
@@ -276,7 +276,7 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
         };
         cv::Mat with_portraits = ink, portraits;
         for (int32_t i = 0; i < ignored_count; ++i) {
-            // A portrait's surroundings may hold the first letters of the values beside it.
+            // A portrait's surroundings may hold the first letters of the values next to it.
             const bool is_portrait = i >= ignored_count - portrait_count;
             if (i == ignored_count - portrait_count)
                 with_portraits = ink.clone(), portraits = cv::Mat::zeros(ink.size(), CV_8UC1);

@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Reads the rectangle `wanted` of `gray`; nothing where they do not overlap.
+/// Reads the rectangle `wanted` of `gray`; nothing if they do not overlap.
 void read_box(const cv::Mat &gray, const cv::Rect2d &wanted, cvision::text::Readers readers, cv_text_reading &reading) {
     const cv::Rect box = cv::Rect(cv::Point(cvFloor(wanted.x), cvFloor(wanted.y)),
                                   cv::Point(cvCeil(wanted.br().x), cvCeil(wanted.br().y))) &

@@ -81,7 +81,7 @@ final class Certificate {
 
     var isSelfIssued: Bool { self.issuer == self.subject }
 
-    /// Whether it may certify others: RFC 5280 §4.2.1.9, and keyCertSign of §4.2.1.3 where usage is restricted.
+    /// Whether it may certify others: RFC 5280 §4.2.1.9, and keyCertSign of §4.2.1.3 if usage is restricted.
     ///
     /// The oldest CSCA certificates have no extensions; an operator who configures one as an anchor trusts it deliberately.
     var mayCertify: Bool {
@@ -99,7 +99,7 @@ final class Certificate {
     /// Whether it may sign revocation lists. Where usage is not restricted, only authorities do.
     var mayRevoke: Bool { self.keyUsage.map { $0 & UInt32(KU_CRL_SIGN) != 0 } ?? self.mayCertify }
 
-    /// Bits of keyUsage, or `nil` where there is none.
+    /// Bits of keyUsage, or `nil` if there is none.
     var keyUsage: UInt32? {
         let usage = X509_get_key_usage(self.pointer)
         return usage == UInt32.max ? nil : usage

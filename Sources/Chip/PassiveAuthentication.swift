@@ -52,7 +52,7 @@ package enum PassiveAuthentication {
                 facts.reasons.append(.dataGroupNotListed)
                 continue
             }
-            // A file that is no data group is hashed whole; the hash cannot match.
+            // A file that is not a data group is hashed whole; its hash cannot match.
             let bytes = (try? DataGroup.hashed(file[...], number: number)) ?? file[...]
             if bytes.count < file.count { facts.deviations.append("TRAILING_ZEROS_DG\(number)") }
             let isListed = object.digestAlgorithm.digest(bytes) == listed

@@ -7,7 +7,7 @@ struct PublicKey {
         case rsa
         /// An RSA key that may be used with RSASSA-PSS alone (RFC 4055 §1.2).
         case rsaPSS
-        /// The curve's name, or `nil` for parameters that are no known curve's.
+        /// The curve's name, or `nil` for parameters of an unknown curve.
         case elliptic(curve: String?)
         case dsa
         case other

@@ -2,12 +2,12 @@ package import InspectCore
 
 /// Verifies a signed message with its signer's certificate (RFC 5652 §5.6).
 ///
-/// libcrypto's own `CMS_verify` refuses what chips in circulation hold: a signer's name with its attributes in another order
+/// libcrypto's own `CMS_verify` refuses files of chips in circulation: a signer's name with its attributes in another order
 /// than in the certificate (Malaysia), a key identifier that the certificate lacks, a content type other than announced.
 package struct SignedMessage {
     /// `nil` if undetermined.
     package private(set) var isGood: Bool?
-    /// Why it is not good.
+    /// Why it is not valid.
     package private(set) var reason: ChipReason?
     private(set) var detail: String?
     /// The signer's certificate, also when the signature is wrong.

@@ -86,7 +86,7 @@ package final class TrustStore {
 
     private func addCertificate(_ certificate: Certificate, vouched: Bool) {
         guard self.seen.insert(certificate.encoded).inserted else {
-            // A master list vouches also for what another file holds.
+            // A master list also vouches for certificates from other files.
             let known = vouched ? self.entries.first { $0.certificate.encoded == certificate.encoded } : nil
             known?.trust = .trusted(room: .max)
             return
@@ -111,7 +111,7 @@ package final class TrustStore {
         }
     }
 
-    /// Whether a file holds what could be the issuer, whatever that may sign.
+    /// Whether a file contains a possible issuer, whatever that may sign.
     private func hasIssuer(_ certificate: Certificate) -> Bool {
         self.entries.contains { other in
             guard other.certificate !== certificate else { return false }
@@ -205,9 +205,9 @@ package final class TrustStore {
         }
         let certificate = entry.certificate
         guard depth < Self.longestChain else { return nil }
-        // Ends the search where two certificates certify each other.
+        // Ends the search if two certificates certify each other.
         entry.trust = .pending
-        // One that names itself as issuer takes no room: it is the same authority with another key. Nor does one that
+        // A certificate that names itself as issuer does not count: it is the same authority with another key. Nor does one that
         // certifies nobody, but signs revocation lists.
         let taken = certificate.isSelfIssued || !certificate.mayCertify ? 0 : 1
         var room: Int?
@@ -240,7 +240,7 @@ package final class TrustStore {
     /// Revocation state of a certificate: `notChecked`, `good`, `revoked` or `outdated`.
     func revocation(of certificate: Certificate, at time: Date) -> String {
         let mine = self.lists(on: certificate)
-        // A revocation holds however old the list is, and on any list; its absence counts only on a whole one that is current.
+        // A revocation counts on any list, however old; its absence counts only on a complete and current one.
         if mine.contains(where: { $0.revokes(certificate) }) { return "revoked" }
         let whole = mine.filter(\.isWhole)
         guard !whole.isEmpty else { return "notChecked" }

@@ -45,7 +45,7 @@ package final class ConsoleService: Sendable {
     /// Ends the waits of open pages: the server, which finishes requests in work, can then stop.
     package func close() { self.live.close() }
 
-    /// What a browser sees of a request that the server refuses by itself, such as one with malformed escapes.
+    /// What a browser sees of a request that the server itself refuses, such as one with malformed escapes.
     package func refusal(_ error: InspectError, status: Int) -> HTTPResponse {
         var response = Self.page(error, status: status)
         response.headers += self.headers
@@ -78,7 +78,7 @@ package final class ConsoleService: Sendable {
                 let type = request.headers["content-type"]?.split(separator: ";").first?.lowercased()
                 guard type == "application/x-www-form-urlencoded" else { throw InspectError(.mediaTypeUnsupported) }
             } else if request.hasBody {
-                throw InspectError(.parameterInvalid, "\(request.method) has no body here")
+                throw InspectError(.parameterInvalid, "\(request.method) takes no body here")
             }
             if case .roles(let roles) = route.access {
                 let secret = ConsoleCookie.session.value(
@@ -121,8 +121,8 @@ package final class ConsoleService: Sendable {
         }
     }
 
-    /// A form of an own page that cannot be admitted, because its session has ended or is not known: nothing is done, and what was
-    /// typed is shown, so that it can be copied.
+    /// A form from one of the console's pages that cannot be admitted, because its session has ended or is not known: nothing is done, and the
+    /// typed text is shown, so that it can be copied.
     private func keep(
         _ error: any Error, _ secret: ConsoleSecret?, _ call: ConsoleCall, _ access: HTTPAccess,
         _ start: ContinuousClock.Instant
@@ -163,7 +163,7 @@ package final class ConsoleService: Sendable {
             return Self.page(
                 InspectError(.scopeMissing), status: 403,
                 text:
-                    "This form was not sent by a page of your present session. Nothing was changed. Go back, reload the page and try again.",
+                    "This form was not sent from a page of your current session. Nothing was changed. Go back, reload the page and try again.",
                 call.session, typed)
         case let error as InspectError where error.code == .unauthenticated:
             return self.signIn(call, typed)
@@ -201,7 +201,7 @@ package final class ConsoleService: Sendable {
         return response
     }
 
-    /// What is wrong, as a sentence to a person.
+    /// The error, as a sentence for a person.
     static func sentence(_ error: InspectError) -> String {
         // The table's words are for programs, whose credentials have scopes.
         if error.code == .scopeMissing {
@@ -222,8 +222,8 @@ package final class ConsoleService: Sendable {
         return response
     }
 
-    /// What every answer says: the pages run and load nothing but the console's own files, are in no frame, and send no address of
-    /// theirs to others. The server adds `Cache-Control: no-store`.
+    /// What every answer says: the pages run and load nothing but the console's own files, cannot be framed, and do not send their addresses
+    /// to others. The server adds `Cache-Control: no-store`.
     private var headers: [(name: String, value: String)] {
         var headers = [
             (
@@ -277,7 +277,7 @@ struct ConsoleCall: Sendable {
         return number
     }
 
-    /// Whether another site led the browser here: then it withholds the session's cookie.
+    /// Whether another site sent the browser here: then it withholds the session's cookie.
     var isCrossSite: Bool {
         let site = self.request.headers["sec-fetch-site"]
         return self.request.method == "GET" && (site == "cross-site" || site == "same-site")

@@ -16,7 +16,7 @@ struct CaseRow: Sendable {
     var because: [String]
     var holder: String?
     var isMine: Bool
-    /// Who decided it first, where a second person must confirm.
+    /// Who decided it first, if a second person must confirm.
     var firstBy: String?
     /// Whether the person may take it.
     var mayTake: Bool
@@ -55,7 +55,7 @@ struct CaseState: Sendable {
         var decision: String
         var label: String
         var at: Date?
-        /// `nil`: the record does not say it any more.
+        /// `nil`: the record no longer says.
         var by: String?
         /// Who had decided it first.
         var confirmed: String?
@@ -75,9 +75,9 @@ struct CaseState: Sendable {
     var holder: String?
     var isMine: Bool
     var until: Date?
-    /// Whether the partner demands a second person.
+    /// Whether the partner requires a second person.
     var needsSecond: Bool
-    /// What one person has decided, and another must confirm.
+    /// One person's decision, which another must confirm.
     var first: First?
     /// `nil`: it waits, or ended without a review.
     var end: End?
@@ -88,7 +88,7 @@ struct CaseState: Sendable {
     var isFree: Bool { self.isWaiting && self.holder == nil && !self.isOwnDecision }
 }
 
-/// What the page of a case shows to the person who has it.
+/// The contents of a case's page for the person who has it.
 struct CaseMaterial: Sendable {
     struct Note: Codable, Sendable {
         var at: String
@@ -186,7 +186,7 @@ extension ConsoleStore {
             [session.key, .text(id), .text(decision), .optional(label), .optional(text)])
     }
 
-    /// The look is recorded, of the person who has the case by ``material(_:_:)``.
+    /// The access is recorded; for the person who has the case, ``material(_:_:)`` records it.
     func state(_ session: ConsoleSession, _ id: String) async throws -> CaseState {
         let row = try await self.ask(
             """
@@ -216,7 +216,7 @@ extension ConsoleStore {
         return state
     }
 
-    /// What the person who has the case sees. The look is recorded.
+    /// What the person who has the case sees. The access is recorded.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/caseTaken`` for anybody else.
     func material(_ session: ConsoleSession, _ id: String) async throws -> CaseMaterial {
@@ -242,7 +242,7 @@ extension ConsoleStore {
             runs: try JSONDecoder().decode([CaseMaterial.Run].self, from: try row.data("runs")))
     }
 
-    /// The bytes of a part of a case that the person has taken. The look is recorded.
+    /// The bytes of a part of a case that the person has taken. The access is recorded.
     func part(_ session: ConsoleSession, _ id: String, _ kind: PartKind) async throws -> Data {
         let row = try await self.ask(
             "SELECT bytes, is_sealed, location, size, partner_id FROM insp.console_part($1, $2, $3, $4)",

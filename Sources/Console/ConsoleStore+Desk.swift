@@ -16,7 +16,7 @@ struct HistoryRow: Sendable {
         case removed
         /// The job ended without one.
         case none
-        /// Its key is not here or does not open it, or it is of another version.
+        /// Its key is missing or does not open it, or it is of another version.
         case unreadable
     }
 
@@ -35,10 +35,10 @@ struct WorkRow: Sendable {
     var remainingSeconds: Double
 }
 
-/// The queue at one point of a plot. What was not measured is `nil`; counts are per minute.
+/// The queue at one point of a plot. Values that were not measured are `nil`; counts are per minute.
 struct SampleRow: Sendable {
     var at: Date
-    /// `callbacks`: those of all lanes, with the workers as what runs; `nil`: the sum of some partners.
+    /// `callbacks`: those of all lanes, with the number of workers as `running`; `nil`: the sum of some partners.
     var lane: String?
     var waiting: Double?
     var oldestSeconds: Double?
@@ -67,7 +67,7 @@ extension ConsoleStore {
                         result = .document(document)
                     }
                 } catch let error as InspectError where [.keyUnknown, .sealBroken].contains(error.code) {
-                    // One job's key that was destroyed hides no other.
+                    // One job's destroyed key must not hide other jobs.
                 }
             }
             history.append(

@@ -34,7 +34,7 @@ struct PersonRow: Sendable {
     var cases: Int64
 }
 
-/// What is looked for in the record.
+/// A search of the record.
 struct RecordSearch: Sendable {
     var chain: String
     /// Since 1970.
@@ -80,7 +80,7 @@ struct KeysState: Sendable {
     var wrapped: [(wrappingKey: String, partners: Int64)]?
 }
 
-/// A partner's limits, and what of them is used.
+/// A partner's limits and their use.
 struct LimitsRow: Sendable {
     var partner: String
     var isEnabled: Bool
@@ -102,7 +102,7 @@ struct LimitsRow: Sendable {
             bytes: self.maxBytes)
     }
 
-    /// What may be set; `nil`: no limit.
+    /// The limits that can be set; `nil`: no limit.
     struct Limits: Encodable, Equatable, Sendable {
         var running: Int64?
         var rate: Double?
@@ -205,7 +205,7 @@ extension ConsoleStore {
 
     /// - Parameter after: The page begins after this partner; `nil`: with the first.
     /// - Throws: ``InspectError`` with ``ErrorCode/partnerUnknown`` for a partner that is not the person's.
-    /// Partners of which a person may see how they are set: one more than a page shows, if there are that many.
+    /// Partners whose settings a person may see: one more than a page shows, if there are that many.
     func partnerNames(_ session: ConsoleSession) async throws -> [String] {
         try await self.ask("SELECT * FROM insp.console_partner_names($1)", [session.key]).map { try $0.string(0) }
     }
@@ -239,7 +239,7 @@ extension ConsoleStore {
     }
 
     /// - Parameter was: What the person saw.
-    /// - Returns: False: the limits are others now, and nothing was set.
+    /// - Returns: False: the limits have changed since, and nothing was set.
     func setLimits(
         _ session: ConsoleSession, _ partner: String, _ limits: LimitsRow.Limits, was: LimitsRow.Limits, reason: String
     ) async throws -> Bool {

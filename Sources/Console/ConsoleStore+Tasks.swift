@@ -3,14 +3,14 @@ internal import InspectCore
 internal import Postgres
 internal import Synchronization
 
-/// What operators act on as a whole.
+/// The kinds of objects on which operators act as a selection.
 enum SelectionKind: String, Sendable, CaseIterable {
     case dead = "dead"
     case jobs = "jobs"
     case callbacks = "callbacks"
     case endpoints = "endpoints"
 
-    /// What narrows a selection, besides the partner.
+    /// What narrows a selection, in addition to the partner.
     var filters: [String] {
         switch self {
         case .dead: ["code"]
@@ -39,7 +39,7 @@ enum SelectionKind: String, Sendable, CaseIterable {
     }
 }
 
-/// A selection: of what, and what narrows it.
+/// A selection: the kind of objects, and the filters.
 struct Selection: Sendable {
     var kind: SelectionKind
     /// `partner` and the kind's filters; none is empty.
@@ -49,7 +49,7 @@ struct Selection: Sendable {
     /// - Throws: ``InspectError`` for an unknown kind.
     init(_ value: (String) -> String?) throws(InspectError) {
         guard let kind = SelectionKind(rawValue: value("kind") ?? "dead") else {
-            throw InspectError(.parameterInvalid, "kind is dead, jobs, callbacks or endpoints", field: "kind")
+            throw InspectError(.parameterInvalid, "kind must be dead, jobs, callbacks or endpoints", field: "kind")
         }
         self.kind = kind
         self.filter = (["partner"] + kind.filters).compactMap { name in value(name).map { (name, $0) } }
@@ -68,18 +68,18 @@ struct SelectionPreview: Sendable {
     var total: Int64
     /// When it counted, since 1970.
     var beforeMicroseconds: Int64
-    /// What the database saw then: what has come or changed since is left alone.
+    /// What the database saw then: objects that were added or changed since are left alone.
     var seen: String
     /// The first of them.
     var sample: [(id: String, partner: String, what: String)]
 
-    /// What a task takes at most, and where the database stops counting.
+    /// The maximum size of a task, at which the database stops counting.
     static let most: Int64 = 1_000_000
-    /// Up to which jobs are counted: a queue may be as long as it likes.
+    /// The number up to which jobs are counted: a queue may have any length.
     static let mostJobs: Int64 = 5000
 }
 
-/// An action on a selection, and how far it is.
+/// An action on a selection, with its progress.
 struct TaskRow: Sendable {
     var id: Int64
     var who: String
@@ -156,8 +156,8 @@ extension ConsoleStore {
         }
     }
 
-    /// Works off a batch of an open task. The attempt is counted first: one that fails, or that this process does not survive, halves
-    /// the batch, and what fails alone is refused.
+    /// Carries out a batch of an open task. The attempt is counted first: one that fails, or that this process does not survive, halves
+    /// the batch, and an object that fails alone is refused.
     ///
     /// - Returns: False: there is none that another console does not have.
     package func step() async throws -> Bool {
@@ -172,7 +172,7 @@ extension ConsoleStore {
                 code in state.withLock { $0 = code }
             }
         } catch {
-            // If nobody hears this, the batch lapses.
+            // If this does not reach the database, the batch lapses.
             if let state = state.withLock({ $0 }) {
                 _ = try? await self.ask(
                     "SELECT insp.console_batch_fail($1, $2::integer, $3, $4)", batch + [.text(state)],

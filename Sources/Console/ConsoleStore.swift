@@ -8,9 +8,9 @@ internal import Synchronization
 /// The console's calls to the database. Each passes the digest of a person's cookie, which the database checks again.
 package final class ConsoleStore: Sendable {
     private let pages: ConnectionPool
-    /// Batches of tasks, three at once, keep no page waiting.
+    /// Batches of tasks, three at once, must not delay pages.
     let tasks: ConnectionPool
-    /// Nor do counts of whole selections, of which each person has one at a time.
+    /// Nor must counts of whole selections, of which each person has one at a time.
     let counts: ConnectionPool
     private let isReached = Mutex(true)
     /// `nil`: nothing is sealed.
@@ -112,7 +112,7 @@ package final class ConsoleStore: Sendable {
     }
 }
 
-/// What a person may do, for one partner or for all.
+/// A person's roles, for one partner or for all.
 package enum ConsoleRole: String, Sendable, CaseIterable {
     case reviewer = "reviewer"
     case `operator` = "operator"

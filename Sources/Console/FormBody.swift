@@ -5,16 +5,16 @@ internal import InspectCore
 struct FormBody {
     private var fields: [String: String] = [:]
 
-    /// - Throws: ``InspectError`` for what is no form in UTF-8, or has a field twice.
+    /// - Throws: ``InspectError`` if it is not a form in UTF-8, or has a field twice.
     init(_ body: Data) throws(InspectError) {
         for pair in body.split(separator: UInt8(ascii: "&")) {
             let pieces = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = Self.decoded(pieces[0]), let value = pieces.count == 2 ? Self.decoded(pieces[1]) : ""
             else {
-                throw InspectError(.parameterInvalid, "the form is not encoded as forms are")
+                throw InspectError(.parameterInvalid, "the form's encoding is not valid")
             }
             guard self.fields.updateValue(value, forKey: name) == nil else {
-                throw InspectError(.parameterInvalid, "a field comes twice")
+                throw InspectError(.parameterInvalid, "a field appears twice")
             }
         }
     }

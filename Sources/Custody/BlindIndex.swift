@@ -11,7 +11,7 @@ package struct BlindIndex: Sendable {
     /// The 32 bytes under which a value is found.
     ///
     /// - Parameters:
-    ///   - use: What the value is, such as `user` or `face`: the same text has another index in another use.
+    ///   - use: The kind of value, such as `user` or `face`: the same text has a different index for each use.
     package func index(_ value: String, use: String) -> [UInt8] {
         HMACSHA256.code(of: AssociatedData.encode([use, value]), under: self.secret)
     }

@@ -1,9 +1,9 @@
 package import Foundation
 package import InspectCore
 
-/// What sealed bytes are, and of which row: they open nowhere else.
+/// The purpose and the row of sealed bytes: they open nowhere else.
 package struct SealContext: Sendable, Equatable {
-    /// What is sealed. The names are part of the published format (deploy/SEALING.md).
+    /// The kinds of sealed data. The names are part of the published format (deploy/SEALING.md).
     package enum Purpose: String, Sendable, CaseIterable {
         /// A part's bytes; the row: kind, number.
         case part = "part"
@@ -21,11 +21,11 @@ package struct SealContext: Sendable, Equatable {
         case note = "note"
     }
 
-    /// Number of the partner whose it is (`insp.partner.id`).
+    /// Number of the partner that owns it (`insp.partner.id`).
     package var partner: Int64
-    /// What the bytes are for; bytes sealed for one purpose do not open for another.
+    /// The purpose of the bytes; bytes sealed for one purpose do not open for another.
     package var purpose: Purpose
-    /// What distinguishes the row from the others that are sealed under the same key for the same purpose.
+    /// The values that distinguish the row from others sealed under the same key for the same purpose.
     package var row: [String]
 
     package init(partner: Int64, _ purpose: Purpose, row: [String] = []) {
@@ -40,9 +40,9 @@ package struct SealContext: Sendable, Equatable {
     }
 }
 
-/// Seals what is stored, and opens it. deploy/SEALING.md describes the format for other programs.
+/// Seals data to be stored, and opens it. deploy/SEALING.md describes the format for other programs.
 package enum Seal {
-    /// The format's number, the first byte of sealed bytes, and what a row's column `seal` says of them.
+    /// The format's number, the first byte of sealed bytes, and the value of a row's column `seal`.
     package static let version: UInt8 = 1
     /// Bytes before the ciphertext: version, key id, nonce.
     static let headerCount = 1 + 16 + AES256GCM.nonceCount
@@ -56,7 +56,7 @@ package enum Seal {
         self.seal(text, under: key, for: context, nonce: AES256GCM.nonce())
     }
 
-    /// With a given nonce, which no other text may have under this key.
+    /// The same with a given nonce, which no other text may have under this key.
     static func seal(_ text: Data, under key: CustodyKey, for context: SealContext, nonce: [UInt8]) -> Data {
         precondition(key.partner == context.partner, "another partner's key")
         let start = [self.version] + key.id.bytes
@@ -81,7 +81,7 @@ package enum Seal {
     package static func keyID(of sealed: Data) throws(InspectError) -> KeyID {
         guard sealed.count >= self.overhead else { throw InspectError(.sealBroken, "too few bytes") }
         guard sealed.first == self.version, let id = KeyID(sealed.dropFirst().prefix(16)) else {
-            throw InspectError(.sealBroken, "not a version of the format that this program knows")
+            throw InspectError(.sealBroken, "an unknown version of the format")
         }
         return id
     }

@@ -6,7 +6,7 @@ final class Cached<Value: Sendable, Failure: Error>: Sendable {
     private let lookUp: @Sendable (_ former: Value?) async throws(Failure) -> Value
     private let known = Mutex<(value: Value, until: ContinuousClock.Instant)?>(nil)
 
-    /// - Parameter lookUp: Gets the value whose lifetime is over, if there was one. What it throws is not kept.
+    /// - Parameter lookUp: Gets the value whose lifetime is over, if there was one. Errors that it throws are not cached.
     init(for lifetime: Duration, lookUp: @escaping @Sendable (_ former: Value?) async throws(Failure) -> Value) {
         self.lifetime = lifetime
         self.lookUp = lookUp

@@ -14,7 +14,7 @@ struct CreateRequest {
         ("encodedFrontImage", .front), ("encodedBackImage", .back), ("encodedFaceImage", .face),
     ]
 
-    /// Members of a request for a job, besides its images. The description has the same.
+    /// Members of a request for a job other than its images. The description has the same.
     static let members = [
         "workflow", "workflowDefinition", "documentFormat", "documentTypes", "countries", "customerInternalReference",
         "userReference", "reportingCriteria", "callbackUrl", "idempotencyKey", "digests", "parts", "region",
@@ -26,7 +26,7 @@ struct CreateRequest {
     ///   - key: The header `Idempotency-Key`.
     ///   - fixed: Members that the path determines.
     ///   - picksWorkflow: Whether the parts decide on a workflow if the request names none.
-    ///   - members: What the request may have beside its images; `nil`: the caller judges it.
+    ///   - members: What the request may have in addition to its images; `nil`: the caller judges it.
     /// - Throws: ``InspectError``; the database refuses everything but invalid Base64.
     init(
         _ body: Data, idempotencyKey key: String?, fixed: [String: String] = [:], picksWorkflow: Bool = true,
@@ -64,7 +64,7 @@ struct CreateRequest {
     ///   - key: The header `Idempotency-Key`.
     ///   - fixed: Members that the path determines.
     ///   - picksWorkflow: Whether the parts decide on a workflow if the request names none.
-    ///   - known: What the request may have beside its images; `nil`: the caller judges it.
+    ///   - known: What the request may have in addition to its images; `nil`: the caller judges it.
     init(
         _ form: FormData, idempotencyKey key: String?, fixed: [String: String] = [:], picksWorkflow: Bool = true,
         members known: [String]? = nil
@@ -89,7 +89,7 @@ struct CreateRequest {
                 self.parts[kind, default: []].append(field.value)
                 continue
             }
-            // Where no member is long, the long value is a part with a wrong name.
+            // If no member is long, the long value is a part with a wrong name.
             guard Self.isKnown(field.name, known) && (known != nil || field.value.count <= LongTexts.threshold) else {
                 throw Self.unknown(field.name, names)
             }
@@ -106,7 +106,7 @@ struct CreateRequest {
                 object[field.name] = text
                 continue
             }
-            // As in JSON: a hexadecimal number is none.
+            // As in JSON: a hexadecimal number is not a number.
             guard JSONGrammar.isNumber(text), let number = Double(text), number.isFinite else {
                 throw InspectError(.payloadInvalid, "\(field.name) is not a number", field: field.name)
             }
@@ -120,7 +120,7 @@ struct CreateRequest {
     private static func refuseUnknown(
         in object: [String: Any], _ texts: LongTexts, _ known: [String], all names: [String]
     ) throws(InspectError) {
-        // A name that is long itself is not repeated.
+        // A name that is itself long is not repeated.
         let unknown = object.keys.filter { !Self.isKnown($0, known) && texts.count($0) <= LongTexts.threshold }
         if let name = unknown.min() { throw Self.unknown(name, names) }
     }
@@ -137,7 +137,7 @@ struct CreateRequest {
     }
 
     private static func twice(_ name: String) -> InspectError {
-        InspectError(.payloadInvalid, "'\(name.prefix(40))' comes twice", field: String(name.prefix(40)))
+        InspectError(.payloadInvalid, "'\(name.prefix(40))' appears twice", field: String(name.prefix(40)))
     }
 
     private mutating func finish(
@@ -145,14 +145,14 @@ struct CreateRequest {
         _ picksWorkflow: Bool
     ) throws(InspectError) {
         try self.takeParts(&object, texts)
-        // Members that nothing here uses are dropped, but checked as well.
+        // Members that are not used here are dropped, but checked as well.
         if let definition = object[WorkflowDefinition.member] {
             _ = try JSONBody.data([WorkflowDefinition.member: definition], texts)
         }
         try WorkflowDefinition.unfold(&object)
         for (name, value) in fixed {
             guard (object[name] ?? value) as? String == value else {
-                throw InspectError(.payloadInvalid, "\(name) is not that of the path", field: name)
+                throw InspectError(.payloadInvalid, "\(name) differs from the one in the path", field: name)
             }
             object[name] = value
         }
@@ -207,7 +207,8 @@ struct CreateRequest {
             }
             guard sums.isEmpty || sums.count == contents.count else {
                 throw InspectError(
-                    .digestInvalid, "\(name): not as many digests as frames", hint: "Give one digest for each frame.",
+                    .digestInvalid, "\(name): the number of digests differs from the number of frames",
+                    hint: "Give one digest for each frame.",
                     field: "parts.\(name)")
             }
             if !sums.isEmpty { digests[name] = kind.row.isMany ? sums : sums[0] }

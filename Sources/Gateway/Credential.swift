@@ -38,7 +38,7 @@ package struct GatewayCredential: Sendable {
 
     /// `insp.credential.id`.
     package var id: Int64
-    /// The name of the partner, whose data is all that the credential reaches.
+    /// The name of the partner, whose data alone the credential can reach.
     package var partner: String
     /// Number of the partner (`insp.partner.id`).
     var partnerID: Int64

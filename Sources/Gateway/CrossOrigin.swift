@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import Postgres
 
-/// What browsers must receive before a page of another origin may read an answer (CORS, in the Fetch standard).
+/// The headers that browsers require before a page of another origin may read an answer (CORS, in the Fetch standard).
 ///
 /// A credential allows origins, none by default. Credentials come in the header Authorization, which a page sets itself, so the
 /// browser's own ones, such as cookies, are never allowed.
@@ -19,7 +19,7 @@ enum CrossOrigin {
 
     /// Whether a page of the gateway's own origin sent a request, as far as browsers say; other programs say nothing.
     ///
-    /// By `Sec-Fetch-Site` where a browser sends it: a proxy may have replaced the host.
+    /// By `Sec-Fetch-Site` if a browser sends it: a proxy may have replaced the host.
     static func isOwn(_ request: HTTPRequest) -> Bool {
         if let site = request.headers["sec-fetch-site"] { return site == "same-origin" }
         guard let origin = request.headers["origin"] else { return true }

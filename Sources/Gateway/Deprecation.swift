@@ -1,19 +1,19 @@
 internal import Foundation
 internal import HTTPServer
 
-/// Something that the gateway still answers, and will not for ever: here alone are its dates.
+/// A feature that the gateway still supports, but not for ever: its dates are only here.
 ///
-/// What is deprecated is added here, and its answers say so with ``headers`` (RFC 9745, RFC 8594).
+/// Deprecated features are added here, and answers to them say so with ``headers`` (RFC 9745, RFC 8594).
 struct Deprecation: Sendable {
     /// Midnight (UTC) of the day since when it is deprecated, in seconds since 1970.
     let sinceSeconds: Int
     /// From then on it may be refused; in seconds since 1970.
     let untilSeconds: Int
 
-    /// How long something is answered after it was deprecated: ``untilSeconds`` follows from that.
+    /// How long a feature is supported after it was deprecated: ``untilSeconds`` follows from that.
     static let periodDays = 365
 
-    /// The secret of a credential where a token would do: deprecated since there are tokens, 2026-11-24.
+    /// The secret of a credential, although a token would do: deprecated since tokens exist, 2026-11-24.
     static let credentialSecret = Deprecation(sinceSeconds: 1_795_478_400)
 
     /// - Parameter sinceSeconds: Midnight of a day, in seconds since 1970.

@@ -4,7 +4,7 @@ internal import HTTPServer
 internal import InspectCore
 
 extension HTTPResponse {
-    /// The answer as its partner gets it: encrypted, if the partner has registered a key.
+    /// The answer in the form for its partner: encrypted, if the partner has registered a key.
     ///
     /// - Parameter key: A JWK, as `insp.gateway_encryption` returns it.
     /// - Throws: ``InspectError``: an answer that cannot be encrypted is not sent plain.

@@ -3,7 +3,7 @@ internal import InspectCore
 
 /// A body of `multipart/form-data` (RFC 7578). Values are slices of the body: nothing is copied.
 ///
-/// Read strictly, as two readers that disagree about where a value ends would see two requests: no preamble, no nested
+/// Read strictly, since two readers that disagree about where a value ends would see two requests: no preamble, no nested
 /// multipart, no transfer encoding.
 struct FormData {
     struct Field {
@@ -60,7 +60,7 @@ struct FormData {
                 throw Self.fault("the header of a field is too long, or does not end")
             }
             let start = gap + Self.gap.count
-            // A boundary right behind the header ends the field for some readers, and is its value for others.
+            // A boundary right after the header ends the field for some readers, and is its value for others.
             guard let end = Self.place(of: delimiter, in: body[start...]), !body[start...].starts(with: opening) else {
                 throw Self.fault("a boundary is missing, or does not begin its line")
             }

@@ -78,7 +78,7 @@ package final class GatewayService: Sendable {
         self.eventSignal = signal
         self.eventWaits = Waits(
             perOwner: configuration.waitsPerPartner,
-            // What happened since a client last asked is found at once.
+            // Changes since a client last asked are found at once.
             begins: { isFirst in if isFirst { signal.start() } else { signal.notify() } },
             pause: {
                 try? await Task.sleep(for: Self.pause(.milliseconds(20), after: $0))
@@ -87,7 +87,7 @@ package final class GatewayService: Sendable {
         ) { try await store.pulls($0).map { ($0, ()) } }
         self.credentials = CredentialCache(store)
         self.publishedKeys = Cached(for: .seconds(5)) { _ in try await store.keySet() }
-        // While the database does not answer, what was known last counts.
+        // While the database does not answer, the last known state counts.
         self.origins = Cached(for: .seconds(30)) { former in (try? await store.origins()) ?? former ?? [] }
         self.observe = observe
     }
@@ -113,7 +113,7 @@ package final class GatewayService: Sendable {
         let start = ContinuousClock.now
         var access = HTTPAccess()
         // For pages of other origins: until it is known whose credential it is, what any credential allows; then what this one
-        // does, with what every answer to it says.
+        // allows, with what every answer to it says.
         var readers: [(name: String, value: String)] = []
         func refuse(_ response: HTTPResponse) -> HTTPAdmission {
             var response = response
@@ -163,7 +163,7 @@ package final class GatewayService: Sendable {
             case .link(let prepare):
                 // A frame in a partner's page is of the gateway's origin, too: no other page has a reason to call.
                 guard method == "GET" || CrossOrigin.isOwn(request) else {
-                    throw InspectError(.parameterInvalid, "a page of another origin sent it", field: "Origin")
+                    throw InspectError(.parameterInvalid, "it was sent by a page of another origin", field: "Origin")
                 }
                 let link = try await self.link(request, address, isLate: route.content == .recording)
                 try Self.checkQuery(request)
@@ -218,7 +218,7 @@ package final class GatewayService: Sendable {
         throw InspectError(.parameterInvalid, "\(name) is given twice", hint: "Give it once.", field: String(name))
     }
 
-    /// One that a call does not have is misspelt, or another call's: without it, the answer would be to another question.
+    /// One that a call does not have is misspelt, or another call's: if it were ignored, the answer would be to a different question.
     private static func checkQuery(_ request: HTTPRequest, by route: GatewayRoute) throws(InspectError) {
         try self.checkQuery(request)
         let known = route.operation.parameters.compactMap(\.query)
@@ -229,10 +229,12 @@ package final class GatewayService: Sendable {
             field: String(name))
     }
 
-    /// A body is read only where one belongs: that of an unknown client is not worth its memory.
+    /// A body is read only if the call takes one: the body of an unknown client is not worth its memory.
     private func checkContent(_ content: GatewayRoute.Content, _ request: HTTPRequest) throws(InspectError) {
         if case .none = content {
-            guard !request.hasBody else { throw InspectError(.parameterInvalid, "\(request.method) has no body here") }
+            guard !request.hasBody else {
+                throw InspectError(.parameterInvalid, "\(request.method) takes no body here")
+            }
             return
         }
         let words = (request.headers["content-type"] ?? "").split(separator: ";", omittingEmptySubsequences: false)
@@ -240,13 +242,13 @@ package final class GatewayService: Sendable {
         let type = words.first
         let isEmpty = if case .optionalJSON = content { !request.hasBody } else { false }
         guard isEmpty || content.types.contains(type ?? "") else { throw Self.otherType(content) }
-        // All texts are UTF-8 (RFC 8259, section 8.1). Read as such, one that says something else would be another one.
+        // All texts are UTF-8 (RFC 8259, section 8.1). A text in another charset, read as UTF-8, would be a different text.
         let charsets = words.dropFirst().filter { $0.hasPrefix("charset=") }.map { $0.dropFirst("charset=".count) }
         guard isEmpty || charsets.allSatisfy({ ["utf-8", "\"utf-8\"", "us-ascii", "utf8"].contains($0) }) else {
             throw InspectError(
                 .mediaTypeUnsupported, "a charset other than UTF-8", hint: "Send UTF-8.", field: "Content-Type")
         }
-        // Read as it is, a coded body would be another one (RFC 9110, section 8.4).
+        // A coded body, read as it is, would be a different body (RFC 9110, section 8.4).
         let coding = request.headers["content-encoding"]?.lowercased() ?? "identity"
         guard coding == "identity" else {
             throw InspectError(
@@ -280,14 +282,14 @@ package final class GatewayService: Sendable {
             burst: credential.rateBurst.map(Double.init) ?? max(rate, self.configuration.credentialBurst))
     }
 
-    /// Runs one replay of a period of an endpoint's events at a time, and counts its events: each costs the database a place or a
-    /// sending, and a client could ask for the same period again and again. Counted by this process alone.
+    /// Runs one replay of a period of an endpoint's events at a time, and counts its events: each costs the database a position or a
+    /// sending, and a client could request the same period again and again. Only this process counts them.
     func replaying(
         _ endpoint: Int, of credential: GatewayCredential, _ replay: () async throws -> Data
     ) async throws -> Data {
         struct Answer: Decodable { var replayed: Double }
         let (name, rate, burst) = ("r \(credential.partner) \(endpoint)", 1000.0, 10_000.0)
-        // All of them, so that a second one waits for the first.
+        // All tokens, so that a second replay waits for the first.
         if let seconds = self.limits.take(name, burst, rate: rate, burst: burst) { throw Later(seconds: seconds) }
         // One that fails may have cost as much.
         let answer = try await replay()
@@ -295,7 +297,7 @@ package final class GatewayService: Sendable {
         return answer
     }
 
-    /// The headers that say how much a credential may still ask.
+    /// The headers that say how many requests a credential has left.
     func rate(of credential: GatewayCredential) -> [(name: String, value: String)] {
         self.limits.headers("c \(credential.id)")
     }
@@ -318,7 +320,7 @@ package final class GatewayService: Sendable {
         throw InspectError(.unauthenticated)
     }
 
-    /// The link that a request's path names. Only wrong ones count against an address: the token is the right.
+    /// The link that a request's path names. Only wrong ones count against an address: the token itself is the permission.
     func link(_ request: HTTPRequest, _ address: String, isLate: Bool = false) async throws -> CaptureLink {
         do {
             guard let key = CaptureKey(request) else { throw InspectError(.linkUnknown) }
@@ -342,7 +344,7 @@ package final class GatewayService: Sendable {
         .problem(.rateLimited, headers: [("Retry-After", "\(Int(seconds.rounded(.up)))")] + headers)
     }
 
-    /// An idempotency key that came as a header is named as that, whatever the database calls it.
+    /// An idempotency key that came in a header is named as the header, whatever the database calls it.
     private static func named(_ error: any Error, of request: HTTPRequest) -> any Error {
         guard var error = error as? InspectError, error.code == .idempotencyConflict,
             request.headers["idempotency-key"] != nil
@@ -366,8 +368,8 @@ package final class GatewayService: Sendable {
         _ start: ContinuousClock.Instant
     ) -> HTTPResponse {
         var response = response
-        // A client that showed a token is asked for a token alone (RFC 6750, section 3): where a password is asked for,
-        // too, browsers ask their users, and URLSession on Linux waits for ever.
+        // A client that presented a token is asked only for a token (RFC 6750, section 3): if a password is requested as
+        // well, browsers ask their users, and URLSession on Linux waits for ever.
         if response.status == 401, request.headers["authorization"]?.lowercased().hasPrefix("bearer ") == true,
             response.headers.contains(where: { $0.name == "WWW-Authenticate" && $0.value.hasPrefix("Bearer") })
         {

@@ -4,7 +4,7 @@ internal import HTTPServer
 internal import InspectCore
 internal import Postgres
 
-/// What a partner may do with its endpoints.
+/// A partner's actions on its endpoints.
 enum EndpointAction: String, Sendable {
     case pause = "pause"
     case resume = "resume"
@@ -57,7 +57,7 @@ extension GatewayStore {
         var sealed: String?
         if action == .rotate, let keys = try self.keys {
             let key = try await keys.partnerKey(credential.partnerID)
-            // The system's generator; the form is Standard Webhooks'.
+            // From the system's generator, in the form of Standard Webhooks.
             let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
             let fresh = "whsec_" + Data(bytes).base64EncodedString()
             secret = fresh
@@ -70,7 +70,7 @@ extension GatewayStore {
                 .int(Int64(endpoint)), .text(action.rawValue), .text(try PostgresValue.json(text)), .optional(sealed),
             ]
         ).single().data(0)
-        // What the database holds is sealed; the partner gets what was.
+        // The database holds the sealed secret; the partner gets the plain one.
         return secret.map { Data(#"{"secret":"\#($0)"}"#.utf8) } ?? answer
     }
 }

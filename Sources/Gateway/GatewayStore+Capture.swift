@@ -6,12 +6,12 @@ internal import Postgres
 
 /// Capture links. The database checks at each call whose link it is, and what it allows.
 extension GatewayStore {
-    /// What of a session may identify a person, as it is sealed.
+    /// The data of a session that may identify a person, as it is sealed.
     private static func context(_ id: String, _ partner: Int64) -> SealContext {
         SealContext(partner: partner, .secret, row: ["capture \(id)", "request"])
     }
 
-    /// Makes a link, or gives one that was made under the same idempotency key and is not open yet another token.
+    /// Makes a link; one that was made under the same idempotency key and is not yet open gets another token.
     ///
     /// - Parameter key: The idempotency key.
     func makeLink(
@@ -38,7 +38,7 @@ extension GatewayStore {
                 for: Self.context(id, credential.partnerID))
         }
         let whole = try Self.json(["request": request.payload, "options": request.options])
-        // Keyed where requests are sealed: a reference could be guessed from a plain digest.
+        // Keyed if requests are sealed: a reference could be guessed from a plain digest.
         func digest(_ text: String, _ use: String) -> PostgresValue {
             .bytes(Data(index?.index(text, use: use) ?? SHA256.digest(Array(text.utf8))))
         }
@@ -56,7 +56,7 @@ extension GatewayStore {
         )
     }
 
-    /// A URL of which the database sees the origin alone, and an invalid one as what it is.
+    /// A URL of which the database sees only the origin; it sees an invalid URL as it is.
     private static func hidden(_ url: String) -> String {
         let isPlain =
             url.utf8.count <= 2048 && url.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != 0x5c && $0 != 0x23 }
@@ -73,7 +73,7 @@ extension GatewayStore {
 
     /// The link of a token.
     ///
-    /// - Parameter isLate: Also one whose time is over, for as long as the database takes what its browser sends again.
+    /// - Parameter isLate: Also a link that has ended, for as long as the database accepts what its browser sends again.
     /// - Throws: ``InspectError``: ``ErrorCode/linkUnknown``, ``ErrorCode/linkEnded``.
     func link(_ key: CaptureKey, isLate: Bool = false) async throws -> CaptureLink {
         let row = try await self.ask(
@@ -98,7 +98,7 @@ extension GatewayStore {
         return link
     }
 
-    /// What a session's request says, and the return URL, whether they are sealed or not.
+    /// The values of a session's request and the return URL, sealed or not.
     private func plain(_ link: CaptureLink) async throws -> (request: [String: Any], returnURL: String?) {
         func object(_ data: Data?) -> [String: Any] {
             data.flatMap { (try? JSONSerialization.jsonObject(with: $0)) as? [String: Any] } ?? [:]
@@ -180,7 +180,7 @@ extension GatewayStore {
         var request: SealedRequest?
         if let keys = try self.keys {
             let sealer = RequestSealer(keys)
-            // Another request may have come first while this one's body arrived, and a key for it would stay.
+            // Another request may have come first while this one's body arrived, and a key created for this one would stay.
             if let job = try? await self.link(link.key).job { return (job, true) }
             let draft = try await sealer.draft(payload: payload, parts: parts, partner: link.partnerID)
             // Refused before it has a key, which would stay.

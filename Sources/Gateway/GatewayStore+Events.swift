@@ -16,7 +16,7 @@ struct EventSearch: Sendable {
 extension GatewayStore {
     /// A page of events. Those that were committed before are numbered first.
     func events(_ credential: GatewayCredential, _ search: EventSearch) async throws -> EventPage {
-        // In a transaction of its own: no client sees a place before it is committed.
+        // In a separate transaction: no client sees a place before it is committed.
         _ = try await self.ask("SELECT insp.gateway_number_pulls()", [])
         let rows = try await self.ask(
             "SELECT * FROM insp.gateway_events($1, $2, $3, $4, $5)",
@@ -27,7 +27,7 @@ extension GatewayStore {
         return try await self.eventReader().page(rows)
     }
 
-    /// Those of the places that have an event after them.
+    /// The places that have an event after them.
     func pulls(_ places: [EventPage.Place]) async throws -> [EventPage.Place] {
         _ = try await self.ask("SELECT insp.gateway_number_pulls()", [], on: self.looker)
         let found = try await self.ask(

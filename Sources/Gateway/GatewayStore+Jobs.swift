@@ -84,7 +84,7 @@ extension GatewayStore {
 
     /// The bytes of a part as they were received.
     ///
-    /// - Parameter purpose: That of the report which the part is for; `nil`: the credential asked for the part itself.
+    /// - Parameter purpose: The purpose of the report that needs the part; `nil`: the credential requested the part itself.
     func part(
         _ credential: GatewayCredential, id: String, kind: PartKind, ordinal: Int, purpose: String? = nil
     ) async throws -> Data {

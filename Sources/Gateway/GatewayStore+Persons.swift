@@ -5,7 +5,7 @@ internal import Postgres
 
 /// Calls about faces and persons.
 extension GatewayStore {
-    /// By what a person is found: as plain jobs have the reference, and as sealed ones do. The database never sees the reference.
+    /// The indexes by which a person is found: of the reference in plain jobs, and of that in sealed ones. The database never sees the reference.
     private func indexes(of reference: String, _ credential: GatewayCredential) async throws -> PostgresValue {
         var spellings = [reference]
         if let keys = try self.keys {
@@ -76,7 +76,7 @@ extension GatewayStore {
         ).single().bool(0)
     }
 
-    /// A page of all that is kept of a person, a JSON object.
+    /// A page of everything stored about a person, a JSON object.
     func export(
         _ credential: GatewayCredential, person reference: String, after: String?, limit: Int
     ) async throws -> Data {
@@ -98,7 +98,7 @@ extension GatewayStore {
         return Data("{".utf8) + Data(members.joined(separator: Data(",".utf8))) + Data("}".utf8)
     }
 
-    /// One job of an export. A job whose key is missing is marked, and does not keep the others from the person.
+    /// One job of an export. A job whose key is missing is marked, and does not prevent the export of the others.
     private func entry(_ row: PostgresRow) async throws -> Data {
         let result = try SealedResult(row)
         var seal: JobSeal?

@@ -3,7 +3,7 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-/// What a report on a job is made of.
+/// The contents of a report on a job.
 struct ReportMaterial: Sendable {
     var document: ResultDocument
     var facts: InspectionFacts
@@ -34,7 +34,7 @@ extension GatewayStore {
             key: try row.optionalData("encryption"))
     }
 
-    /// A job's result. One that no worker decided has an error alone.
+    /// A job's result. A job that no worker decided has only an error.
     private static func document(_ text: Data) throws(InspectError) -> ResultDocument {
         if let document = try? JSONDecoder().decode(ResultDocument.self, from: text) { return document }
         struct Failed: Decodable {

@@ -94,7 +94,7 @@ extension GatewayStore {
             id: try row.string("id"), number: try row.int("job"), isRepeated: try row.bool("repeated"))
     }
 
-    /// What a session has been answered that waits for its next blob; `nil`: it does not wait.
+    /// The answer to a session that waits for its next blob; `nil`: it does not wait.
     func sessionFacts(_ credential: GatewayCredential, id: String) async throws -> LivenessStageFacts? {
         guard
             let row = try await self.ask(

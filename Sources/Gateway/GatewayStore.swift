@@ -21,7 +21,7 @@ package final class GatewayStore: Sendable {
         case known(KeyStore?, ObjectStore?)
     }
     private let sealing: Mutex<Sealing>
-    /// Waits have their own connection, so that uploads of large parts do not delay them.
+    /// Waiting clients have their own connection, so that uploads of large parts do not delay them.
     let looker: ConnectionPool
     /// Reads events; made once it is known what opens them.
     private let reader = Mutex<EventReader?>(nil)
@@ -143,8 +143,8 @@ package final class GatewayStore: Sendable {
 
     /// The whole document.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` as well: what an erasure took the key of has nothing sealed any more, so
-    ///   the key store is older than the data, and half of a result would look like all of it.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` as well: erased jobs have nothing sealed any longer, so
+    ///   the key store is older than the data, and half of a result would look like a whole one.
     func opened(_ result: SealedResult) async throws(InspectError) -> Data {
         try await result.document(opening: self.keys)
     }
@@ -178,7 +178,7 @@ package final class GatewayStore: Sendable {
             document: try await self.opened(try SealedResult(row)), key: try row.optionalData("encryption"))
     }
 
-    /// Which of these jobs are finished, or gone.
+    /// Which of these jobs are finished, or no longer exist.
     package func finished(_ numbers: [Int64]) async throws -> [Int64] {
         try await self.ask("SELECT insp.gateway_finished($1)", [.intArray(numbers)], on: self.looker)
             .map { try $0.int(0) }
@@ -230,8 +230,8 @@ struct JobAnswer: Sendable {
         return (try? JSONDecoder().decode(Progress.self, from: self.document))?.status ?? Int(JobStatus.queued.rawValue)
     }
 
-    /// An entity tag (RFC 9110, section 8.8.3): equal for equal documents. An encrypted one has other bytes each time, so its tag
-    /// is weak, and that of another key is another one.
+    /// An entity tag (RFC 9110, section 8.8.3): equal for equal documents. An encrypted one has different bytes each time, so its tag
+    /// is weak, and differs for a different key.
     var tag: String {
         (self.key == nil ? "" : "W/") + "\""
             + SHA256.digest([UInt8](self.document + (self.key ?? Data()))).prefix(12).hexadecimal + "\""

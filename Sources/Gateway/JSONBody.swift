@@ -1,11 +1,11 @@
 internal import Foundation
 internal import InspectCore
 
-/// The one reader of JSON bodies: all calls use the members that it returns, and what reaches the database is written from them.
+/// The one reader of JSON bodies: all calls use the members that it returns, and the JSON for the database is written from them.
 enum JSONBody {
     /// Parses a body. Long strings stay behind: ``LongTexts``.
     ///
-    /// - Throws: ``ErrorCode/payloadInvalid``: it is not one JSON object by RFC 8259, or an object in it has a name twice.
+    /// - Throws: ``ErrorCode/payloadInvalid``: it is not one JSON object by RFC 8259, or a name appears twice in one of its objects.
     static func object(_ body: Data) throws(InspectError) -> ([String: Any], LongTexts) {
         let texts = LongTexts(body)
         try JSONGrammar.check(texts.text)

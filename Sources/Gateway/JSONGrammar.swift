@@ -8,7 +8,7 @@ internal import InspectCore
 struct JSONGrammar {
     /// Nesting depth of objects and arrays.
     static let depth = 16
-    /// Limit on values, names and brackets outside strings, which determine the memory that parsing takes beside the text. Chosen:
+    /// Limit on values, names and brackets outside strings, which determine the memory that parsing takes in addition to the text. Chosen:
     /// far more than a request's members, so that a body of brackets alone takes little memory.
     static let tokens = 20_000
     /// Characters of a number: a longer one is rounded, by each parser in its own way.
@@ -77,7 +77,7 @@ struct JSONGrammar {
     private mutating func object() throws(InspectError) {
         try self.open()
         if !self.take("}") {
-            // By Swift's comparison, so that a dictionary of Swift's has room for all of them.
+            // By Swift's comparison, so that a Swift dictionary can hold all of them.
             var names: Set<String> = []
             repeat {
                 self.skipSpace()
@@ -86,7 +86,7 @@ struct JSONGrammar {
                 }
                 let name = try self.string(keeping: true)
                 self.path.append(.name(name))
-                guard names.insert(name).inserted else { throw self.fault("'\(name.prefix(40))' comes twice") }
+                guard names.insert(name).inserted else { throw self.fault("'\(name.prefix(40))' appears twice") }
                 self.skipSpace()
                 guard self.take(":") else { throw self.fault("a colon is missing") }
                 try self.count()
@@ -129,7 +129,7 @@ struct JSONGrammar {
         guard self.index - start <= Self.digits else {
             throw self.fault("a number of more than \(Self.digits) characters")
         }
-        // Otherwise the fault would be of the object that it is in.
+        // Otherwise the fault would be reported for the enclosing object.
         if let byte = self.next, byte.isWord { throw self.fault("a number is not JSON") }
         let text = String(decoding: self.bytes[start..<self.index], as: UTF8.self)
         guard Double(text)?.isFinite == true else { throw self.fault("a number that cannot be stored") }
@@ -207,7 +207,7 @@ struct JSONGrammar {
             if (0xdc00..<0xe000).contains(low) { value = 0x10000 + (value - 0xd800) << 10 + (low - 0xdc00) }
         }
         guard let scalar = Unicode.Scalar(value) else { throw self.fault("half a surrogate pair") }
-        // No text of PostgreSQL's can hold it.
+        // PostgreSQL's texts cannot contain it.
         guard value != 0 else { throw self.fault("the character U+0000") }
         return scalar
     }
@@ -269,13 +269,13 @@ struct JSONGrammar {
         }
         return InspectError(
             .payloadInvalid, text,
-            hint: "A body is one JSON object (RFC 8259) in UTF-8; no name comes twice in an object.",
+            hint: "A body is one JSON object (RFC 8259) in UTF-8; no name may appear twice in an object.",
             field: names.isEmpty ? nil : names.joined(separator: "."))
     }
 }
 
 extension UInt8 {
-    /// Whether it may be in a number or a word of some language.
+    /// Whether it may be part of a number or a word in some language.
     fileprivate var isWord: Bool {
         switch self {
         case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "_"), UInt8(ascii: "."): true

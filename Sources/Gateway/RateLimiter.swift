@@ -21,7 +21,7 @@ final class RateLimiter: Sendable {
     private static let capacity = 65_536
     private let buckets = Mutex<[String: Bucket]>([:])
 
-    /// Takes tokens if there is one: more than there are are owed.
+    /// Takes tokens if there is at least one; missing ones are owed.
     ///
     /// - Returns: `nil`, or the seconds until one is available.
     func take(

@@ -5,7 +5,7 @@ internal import InspectCore
 struct SessionRequest {
     var payload: Data
     var blob: Data
-    /// The session that it continues; `nil`: the one of its user that waits for a blob, or a new one.
+    /// The session that it continues; `nil`: its user's session that waits for a blob, or a new one.
     var sessionID: String?
     /// Whether it says whose session it is.
     var namesUser: Bool
@@ -59,7 +59,7 @@ struct SessionRequest {
         self.scansDocument = try Self.flag("documentScan", in: object)
         self.hasKey = key != nil
         payload["idempotencyKey"] = key
-        // Judged by the database with every blob; that of the first one is kept.
+        // Checked by the database with every blob; the first one's is stored.
         if let consent = object["consent"], !(consent is NSNull) { payload["consent"] = consent }
         self.payload = try JSONBody.data(payload, texts)
     }
@@ -78,7 +78,7 @@ struct SessionRequest {
 
     private static func flag(_ name: String, in object: [String: Any]) throws(InspectError) -> Bool {
         guard let value = object[name], !(value is NSNull) else { return false }
-        // By its text: a cast takes 1 for true.
+        // By its text: a cast would accept 1 as true.
         switch (try? JSONSerialization.data(withJSONObject: [value])).map({ String(decoding: $0, as: UTF8.self) }) {
         case "[true]": return true
         case "[false]": return false
@@ -97,12 +97,12 @@ struct SessionAnswer: Encodable {
     var success: Bool
     var livenessPassed: Bool
     var reason: String
-    /// Present and true where the blob had been accepted before, under the same idempotency key.
+    /// Present and true if the blob had been accepted before, under the same idempotency key.
     var isRepeated: Bool?
-    /// Present and true where it is a test.
+    /// Present and true if it is a test.
     var test: Bool?
 
-    /// What a session that waits for its next blob has been answered.
+    /// The answer to a session that waits for its next blob.
     init(_ facts: LivenessStageFacts, id: String) {
         self.sessionId = id
         self.isFinished = false

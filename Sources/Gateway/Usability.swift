@@ -16,7 +16,7 @@ package struct UsabilityVerdict: Sendable {
     }
 }
 
-/// Judges images while their sender waits. The gateway looks into no image: `judge` hands them to a confined process.
+/// Judges images while their sender waits. The gateway parses no image: `judge` passes them to a confined process.
 package final class UsabilityDesk: Sendable {
     private let room: Int
     private let judge: @Sendable ([(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict
@@ -24,7 +24,7 @@ package final class UsabilityDesk: Sendable {
     private let busy = Mutex(0)
 
     /// - Parameters:
-    ///   - room: Requests at once, those that wait for a process among them; more are refused.
+    ///   - room: Requests at once, including those that wait for a process; more are refused.
     ///   - show: Makes previews of images for a report, by their names.
     package init(
         room: Int, judge: @escaping @Sendable ([(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict,
@@ -63,7 +63,7 @@ package final class UsabilityDesk: Sendable {
 }
 
 extension GatewayRoute {
-    /// `POST /usability`: what to tell the person with the camera, before there is a job.
+    /// `POST /usability`: advice for the person with the camera, before there is a job.
     static let usability = GatewayRoute(
         "POST", "/usability", .jsonOrFiles,
         Operation(
@@ -79,7 +79,7 @@ extension GatewayRoute {
             let language = call.request.query["language"] ?? "en"
             guard language.wholeMatch(of: /[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?/) != nil else {
                 throw InspectError(
-                    .parameterInvalid, "language", hint: "A language is de, or de-AT.", field: "language")
+                    .parameterInvalid, "language", hint: "A language is a tag such as de or de-AT.", field: "language")
             }
             let isTest = call.credential.isTest
             guard isTest || call.service.usability != nil else { throw InspectError(.analyzerUnavailable) }
@@ -94,7 +94,7 @@ extension GatewayRoute {
             }
         })
 
-    /// - Parameter others: Kinds that the caller takes besides the document's sides.
+    /// - Parameter others: Kinds that the caller takes in addition to the document's sides.
     static func images(
         _ request: CreateRequest, or others: [PartKind] = []
     ) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {
@@ -126,10 +126,11 @@ extension GatewayRoute {
         guard let specimen = images.lazy.compactMap({ TestSpecimen($0.bytes) }).first else {
             throw InspectError(
                 .partMissing, "a specimen",
-                hint: "A test has inspectd-specimen:passed, or another specimen, instead of an image.", field: "FRONT")
+                hint: "A test sends inspectd-specimen:passed, or another specimen, instead of an image.", field: "FRONT"
+            )
         }
         let document = specimen.document(of: .id, parts: images.map(\.kind))
-        // What a job says in its result, and what this call refuses.
+        // Conditions that a job reports in its result, and this call refuses.
         guard let records = document.capabilities.usability else { throw InspectError(.tooManyPixels) }
         return UsabilityVerdict(records: records, numbered: [])
     }

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import InspectCore
 
-/// `workflowDefinition`, as Jumio's API asks for a workflow and preselects documents:
+/// `workflowDefinition`, with which Jumio's API specifies a workflow and preselects documents:
 /// `{"key": 3, "credentials": [{"category": "ID", "country": {"values": […]}, "type": {"values": […]}}]}`.
 enum WorkflowDefinition {
     static let member = "workflowDefinition"
@@ -49,10 +49,11 @@ enum WorkflowDefinition {
         return members
     }
 
-    /// What is said twice could be said in two ways.
+    /// Values that are given twice could contradict each other.
     private static func set(_ name: String, _ value: Any, in object: inout [String: Any]) throws(InspectError) {
         guard object[name] == nil else {
-            throw InspectError(.payloadInvalid, "\(name) comes with \(self.member), or twice in it", field: name)
+            throw InspectError(
+                .payloadInvalid, "\(name) is given next to \(self.member), or twice within it", field: name)
         }
         object[name] = value
     }

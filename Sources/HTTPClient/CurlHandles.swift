@@ -38,7 +38,7 @@ final class CurlContent {
     func fill(
         _ headers: [HTTPRequest.Header], _ body: [UInt8]
     ) throws(HTTPError) -> (headers: UnsafeMutablePointer<curl_slist>, body: UnsafeRawBufferPointer) {
-        // An empty value removes the header that libcurl would add by itself.
+        // An empty value removes the header that libcurl would otherwise add.
         let first: StaticString = "Expect:"
         let nodes = (headers.count + 1) * MemoryLayout<curl_slist>.stride
         var count = nodes + first.utf8CodeUnitCount + 1 + body.count
@@ -166,7 +166,7 @@ final class CurlSockets {
 /// One multi handle, and libcurl's last request for its timer. Lives on the thread of ``CurlMulti``.
 final class CurlMultiHandle {
     let multi: UnsafeMutableRawPointer
-    /// When libcurl must be called even without an event.
+    /// The time at which libcurl must be called even without an event.
     var deadline: ContinuousClock.Instant?
     private let number: Int
     private let sockets: CurlSockets
@@ -176,7 +176,7 @@ final class CurlMultiHandle {
         self.multi = multi
         self.number = number
         self.sockets = sockets
-        // Idle connections kept: as many as a dispatcher has under way. With fewer, a busy dispatcher would spend its time
+        // Idle connections kept: as many as a dispatcher has requests under way. With fewer, a busy dispatcher would spend its time
         // on TLS handshakes.
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 512)
         let context = Unmanaged.passUnretained(self).toOpaque()

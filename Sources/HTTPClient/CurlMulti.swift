@@ -8,7 +8,7 @@ internal import Synchronization
 /// enqueue. All transfers share it, so no callback of libcurl may block. Kept-alive connections belong to a multi
 /// handle: with one per policy, a request under a strict policy never meets a connection that was opened under a lax one.
 ///
-/// The thread keeps it alive, until it is closed.
+/// The thread keeps this object alive until it is closed.
 final class CurlMulti: Sendable {
     enum Command: Sendable {
         case start(CurlTransfer)
@@ -48,7 +48,7 @@ final class CurlMulti: Sendable {
         Foundation.close(self.wakeup)
     }
 
-    /// Has the thread carry out commands, in their order. After ``Command/close`` requests end with ``HTTPError/Code/cancelled``.
+    /// Makes the thread carry out commands in order. After ``Command/close`` requests end with ``HTTPError/Code/cancelled``.
     func submit(_ commands: [Command]) {
         guard !commands.isEmpty else { return }
         let isAccepted = self.inbox.withLock { inbox in
@@ -119,7 +119,7 @@ struct CurlLoop {
     private var waiting: [CurlTransfer] = []
     private var started = 0
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
-    /// Idle easy handles kept: as many as a dispatcher has under way.
+    /// Idle easy handles kept: as many as a dispatcher has requests under way.
     private static let idleLimit = 512
     /// Transfers started between two polls of the sockets. Fast answers free their connections for the next transfers, so
     /// that a few connections do the work and stay in the processor's caches; slow partners still get as many as they need.

@@ -8,7 +8,7 @@ package final class CurlRoute: Sendable {
     let authority: (host: String, port: String)
     /// The host, if it is an address.
     let literal: IPAddress?
-    /// The way out, the same for all requests of a client.
+    /// How requests leave; the same for all requests of a client.
     let exit: EgressExit
 
     /// - Throws: ``HTTPError/Code/requestInvalid`` for a URL, a header or a pin that must not reach libcurl.

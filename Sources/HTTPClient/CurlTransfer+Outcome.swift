@@ -27,7 +27,7 @@ extension CurlTransfer {
             var number = 0
             _ = ccurl_get_long(easy, CURLINFO_OS_ERRNO, &number)
             let reason = String(cString: strerror(CInt(number)))
-            // A missing route is a fault of our network; a refused or unanswered connection is one of the partner's.
+            // A missing route is our network's fault; a refused or unanswered connection is the partner's.
             let isLocal = [ENETUNREACH, ENETDOWN, EADDRNOTAVAIL, EACCES, EPERM].contains(CInt(number))
             return HTTPError(isLocal ? .localFault : .connectionFailed, number == 0 ? "" : reason)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS:
@@ -44,14 +44,14 @@ extension CurlTransfer {
         }
     }
 
-    /// The failure of a tunnel; `nil`: there was one.
+    /// The failure to open a tunnel; `nil`: it was opened.
     private func proxyFailure(_ code: CURLcode, of easy: UnsafeMutableRawPointer) -> HTTPError? {
         var answer = 0
         _ = ccurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE, &answer)
         switch (code, answer) {
         case (CURLE_COULDNT_CONNECT, _), (CURLE_COULDNT_RESOLVE_PROXY, _), (CURLE_PROXY, _):
             return HTTPError(.localFault, "the proxy cannot be reached")
-        // What the proxy says of the server: no connection, no answer.
+        // The proxy's report about the server: no connection, no answer.
         case (_, 502), (_, 503), (_, 504): return HTTPError(.connectionFailed, "the proxy answered \(answer)")
         case (_, 300...): return HTTPError(.localFault, "the proxy answered \(answer)")
         default: return nil

@@ -55,7 +55,7 @@ package final class CurlTransfer: @unchecked Sendable {
         options.set(CURLOPT_PATH_AS_IS, 1)  // a signed object-store URL must arrive as it was signed
         options.set(CURLOPT_FOLLOWLOCATION, 0)
         options.set(CURLOPT_PROXY, self.route.exit.proxy ?? "")  // not even from the environment
-        options.set(CURLOPT_NOPROXY, "")  // else no_proxy of the environment would lead around it
+        options.set(CURLOPT_NOPROXY, "")  // else no_proxy in the environment would bypass it
         if self.route.exit.proxy != nil {
             options.set(CURLOPT_HTTPPROXYTUNNEL, 1)
             options.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
@@ -63,7 +63,7 @@ package final class CurlTransfer: @unchecked Sendable {
         options.set(
             CURLOPT_HTTP_VERSION,
             self.request.transport.offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
-        // Else requests that start together would open a connection each, and not share one.
+        // Otherwise, requests that start together would each open a connection instead of sharing one.
         options.set(CURLOPT_PIPEWAIT, self.request.transport.offersHTTP2 ? 1 : 0)
         options.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
         if let certificateAuthorities { options.set(CURLOPT_CAINFO, certificateAuthorities) }
@@ -75,7 +75,7 @@ package final class CurlTransfer: @unchecked Sendable {
         }
         options.set(CURLOPT_NOSIGNAL, 1)
         options.set(CURLOPT_NOPROGRESS, 1)
-        options.set(CURLOPT_QUICK_EXIT, 1)  // else a hanging resolver thread is waited for after the time-out
+        options.set(CURLOPT_QUICK_EXIT, 1)  // else a time-out still waits for a hanging resolver thread
         options.set(CURLOPT_CONNECTTIMEOUT_MS, limits.connectMilliseconds)
         options.set(CURLOPT_LOW_SPEED_LIMIT, limits.lowSpeedBytes)
         options.set(CURLOPT_LOW_SPEED_TIME, limits.lowSpeedSeconds)
@@ -141,7 +141,7 @@ package final class CurlTransfer: @unchecked Sendable {
         guard let addresses else { return }
         let (host, port) = self.route.authority
         if self.route.exit.proxy != nil {
-            // One address, as the proxy takes one; of IPv4 if there is any, which more networks have.
+            // One address, since the proxy takes one; IPv4 if there is one, because more networks have IPv4.
             let one = addresses.first { $0.family == .v4 }.map { "\($0)" } ?? "[\(addresses[0])]"
             guard let entry = curl_slist_append(nil, "\(host):\(port):\(one):\(port)") else {
                 throw HTTPError(.localFault, "out of memory")

@@ -1,7 +1,7 @@
 internal import CCurl
 internal import Foundation
 
-/// By which way requests leave: through a forward proxy, or from source addresses that their receivers know.
+/// How requests leave: through a forward proxy, or from source addresses that their receivers know.
 ///
 /// Neither weakens the ``EgressPolicy``. A proxy is asked for an address that was vetted here, never for a name, so that its own
 /// resolver decides nothing.
@@ -13,7 +13,7 @@ package struct EgressExit: Sendable, Hashable {
     /// At most one of each family; empty: the system chooses.
     package let sources: [IPAddress]
 
-    /// Neither a proxy nor a source of one's own.
+    /// Neither a proxy nor a chosen source address.
     package static let direct = EgressExit()
 
     private init() {
@@ -43,7 +43,7 @@ package struct EgressExit: Sendable, Hashable {
 
     /// Whether a socket may be connected to an address.
     func allows(_ address: IPAddress, by policy: EgressPolicy) -> Bool {
-        // All sockets lead to the proxy, and what it is asked for was vetted before.
+        // All sockets lead to the proxy, and the address that it is asked for was vetted before.
         if self.proxy != nil { return self.proxyAddress.map { $0 == address } ?? true }
         return policy.allows(address)
     }
@@ -56,7 +56,7 @@ package struct EgressExit: Sendable, Hashable {
         guard let source = self.sources.first(where: { $0.family == family }) else {
             return HTTPError(.localFault, "no source address of the destination's family")
         }
-        // The port is chosen with the connection: chosen here, it would be used up for all destinations.
+        // The port is chosen on connecting: if it were chosen here, it would be taken for all destinations.
         var on: CInt = 1
         setsockopt(
             descriptor, CInt(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, &on, socklen_t(MemoryLayout<CInt>.size))

@@ -8,10 +8,10 @@ package struct EgressPolicy: Hashable, Sendable {
     /// Which addresses inside our own networks (loopback, RFC 1918, RFC 6598, unique local) are allowed.
     package enum Private: Hashable, Sendable {
         case none
-        /// Those of an endpoint's allow-list.
+        /// The networks in an endpoint's allow-list.
         case networks([IPPrefix])
         case all
-        /// This address and no other, public or private: for a cloud's metadata service, which every other policy forbids.
+        /// Only this address, public or private: for a cloud's metadata service, which every other policy forbids.
         case only(IPAddress)
     }
 
@@ -60,7 +60,7 @@ package struct EgressPolicy: Hashable, Sendable {
         case forbidden
     }
 
-    /// The scope by IANA's special-purpose registries (RFC 6890) and the metadata services of clouds. An address that
+    /// The scope according to IANA's special-purpose registries (RFC 6890) and the metadata services of clouds. An address that
     /// contains an IPv4 address has the scope of that.
     package static func scope(of address: IPAddress) -> Scope {
         if let embedded = self.embeddedIPv4(in: address) {

@@ -14,7 +14,7 @@ package final class HTTPClient: Sendable {
     ///   - certificateAuthorities: A PEM file used instead of the system's certificate store, for partners with
     ///     certificates of a private authority.
     ///   - resolver: Looks up the hosts' names.
-    ///   - exit: The way out of all requests.
+    ///   - exit: How all requests leave.
     package init(
         certificateAuthorities: String? = nil, resolver: Resolver = Resolver(), exit: EgressExit = .direct
     ) {
@@ -122,7 +122,7 @@ package final class HTTPClient: Sendable {
 
     /// Ends a transfer, unless it has ended.
     package func cancel(_ transfer: CurlTransfer) {
-        // The flag covers a cancellation before the start, the command one after it.
+        // The flag covers a cancellation before the start; the command covers one after it.
         transfer.isCancelled.store(true, ordering: .releasing)
         self.multi.withLock { $0 }?.submit([.cancel(transfer)])
     }

@@ -2,11 +2,11 @@ package import InspectCore
 
 /// Why a request got no answer.
 package struct HTTPError: Error, Sendable, Equatable {
-    /// What went wrong, by what the caller can do about it.
+    /// What went wrong, classified by what the caller can do about it.
     package enum Code: Sendable {
         /// The URL or a header is not acceptable; nothing was sent.
         case requestInvalid
-        /// The server's address is one that the egress policy refuses; nothing was sent.
+        /// The egress policy refuses the server's address; nothing was sent.
         case egressRefused
         case nameNotResolved
         /// It is unknown whether the name exists; nothing was sent.
@@ -19,7 +19,7 @@ package struct HTTPError: Error, Sendable, Equatable {
         case timedOut
         /// The body or the headers exceed the request's limits.
         case responseTooLarge
-        /// Not HTTP, or torn.
+        /// Not HTTP, or cut off.
         case responseBroken
         /// A fault on our side: no memory, no file descriptor, no route, unreadable certificate store.
         case localFault
@@ -30,7 +30,7 @@ package struct HTTPError: Error, Sendable, Equatable {
         case clientInvalid
     }
 
-    /// Callers decide by it alone whether to retry.
+    /// Callers decide on a retry by this alone.
     package var code: Code
     /// A library's message or a limit; no URL, no data. May be empty.
     package var detail: String

@@ -1,7 +1,7 @@
 internal import CCurl
 internal import Foundation
 
-/// One HTTP request with the bounds within which it must end.
+/// One HTTP request and its limits.
 package struct HTTPRequest: Sendable {
     /// The methods that this program uses.
     package enum Method: Sendable {
@@ -82,17 +82,17 @@ package struct HTTPRequest: Sendable {
     package var url: String
     /// In addition to those that libcurl sets.
     package var headers: [Header] = []
-    /// No request is without them.
+    /// Every request has them.
     package var limits: Limits
     /// Whether plain http is allowed.
     package var allowsHTTP: Bool = false
     /// Pins, client certificate, signing.
     package var transport = Transport()
-    /// Called before bytes of the body are kept, with their number: first those that `Content-Length` announces, then all
+    /// Called before bytes of the body are kept, with their number: first the bytes that `Content-Length` announces, then all
     /// beyond. Returning `false` ends the request. Called on the thread of ``CurlMulti``: must return at once.
     package var admits: (@Sendable (Int) -> Bool)?
 
-    /// Requirements on the connection beyond the general ones.
+    /// Additional requirements on the connection.
     package struct Transport: Sendable, Hashable {
         /// Public keys, one of which the server's certificate must have (RFC 7469 section 2.4): `sha256//` and base64.
         package var pins: [String] = []
@@ -105,7 +105,7 @@ package struct HTTPRequest: Sendable {
         /// Signs the request as AWS Signature Version 4.
         package var signing: Signing?
 
-        /// What a request is signed with.
+        /// The credentials and scope that a request is signed with.
         package struct Signing: Sendable, Hashable {
             /// The id of the access key, which is sent in the clear.
             package var accessKey: String
@@ -165,7 +165,7 @@ package struct HTTPRequest: Sendable {
     ///
     /// - Throws: ``HTTPError/Code/requestInvalid``.
     package static func validate(url: String, allowsHTTP: Bool) throws(HTTPError) {
-        // Also refuses NUL, where C would end the text, and names in Unicode, which two resolvers may map differently.
+        // Also refuses NUL, at which C would end the text, and names in Unicode, which two resolvers may map differently.
         guard (1...2048).contains(url.utf8.count), url.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw HTTPError(.requestInvalid, "the URL is empty, longer than 2048 bytes, or not visible ASCII")
         }

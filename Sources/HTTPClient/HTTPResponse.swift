@@ -38,7 +38,7 @@ package struct HTTPResponse: Sendable {
             && zip(line, name.utf8).allSatisfy { $0 == $1 || (65...90).contains($0) && $0 | 0x20 == $1 }
     }
 
-    /// Seconds by `Retry-After`: a number or a date (RFC 9110 section 10.2.3), never below 0.
+    /// Seconds from `Retry-After`: a number or a date (RFC 9110 section 10.2.3), never below 0.
     package func retryAfter(now: Date) -> Duration? {
         guard let value = self.header("retry-after") else { return nil }
         if let seconds = UInt32(value) { return .seconds(seconds) }

@@ -46,7 +46,7 @@ package final class Resolver: Sendable {
 
         var threads: Int { self.busy.values.reduce(0, +) }
 
-        /// Removes the first waiting name whose domain may use another thread.
+        /// Removes and returns the first waiting name whose domain may use another thread.
         mutating func next() -> String? {
             guard self.threads < Resolver.threads else { return nil }
             let position = self.queue.firstIndex { name in
@@ -112,7 +112,7 @@ package final class Resolver: Sendable {
         continuation?.resume(returning: .failure(.silent))
     }
 
-    /// A thread's main function: resolves names until none is left that it may take.
+    /// A thread's main function: resolves names until it may take no other.
     private func work(on first: String) {
         var name: String? = first
         while let current = name {
@@ -124,7 +124,7 @@ package final class Resolver: Sendable {
                     if state.busy[domain] == 0 { state.busy[domain] = nil }
                 }
                 if case .success(let addresses) = result {
-                    // Partners choose the names, so the cache is bounded, at more than any dispatcher needs.
+                    // Partners choose the names, so the cache is bounded, but larger than any dispatcher needs.
                     if state.answers.count >= 10_000 { state.answers.removeAll() }
                     state.answers[current] = (addresses, .now + Self.lifetime)
                 }

@@ -111,7 +111,7 @@ struct HTTPBodyReader {
         return size
     }
 
-    /// Trailers are dropped; those that would change decisions made by the head are refused.
+    /// Trailers are dropped; those that would change decisions based on the head are refused.
     private static func trailer(_ line: UnsafeRawBufferPointer) throws(HTTPFault) {
         let (name, _) = try HTTPSyntax.field(line)
         let decided = [

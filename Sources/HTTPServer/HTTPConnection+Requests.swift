@@ -116,7 +116,7 @@ extension HTTPConnection {
     private func refuse(_ response: HTTPResponse, _ head: HTTPHead) {
         if self.reader.isComplete { return self.answer(response) }
         let announced = if case .length(let count) = head.framing { count } else { 0 }
-        // A client that asked may send its body in any case.
+        // A client that asked first may send its body in any case.
         if announced > Self.discardable || head.expectsContinue {
             self.staysOpen = false
             return self.answer(response)

@@ -17,7 +17,7 @@ final class HTTPConnection {
         /// A refused body is read and dropped: a client that is still sending would not read the answer.
         case discarding(HTTPResponse)
         case working, answering
-        /// The answer is sent; further input is dropped, lest the kernel drop the answer.
+        /// The answer is sent; further input is dropped, otherwise the kernel might drop the answer.
         case lingering
         case closed
     }
@@ -34,7 +34,7 @@ final class HTTPConnection {
     var peer: String
     private(set) var address: HTTPAddress?
     var phase: Phase
-    /// When bytes last came or went, by the loop's clock.
+    /// When bytes last arrived or left, by the loop's clock.
     var movedNanoseconds: UInt64
     var deadlineNanoseconds: UInt64
     /// The events that the loop watches.
@@ -50,9 +50,9 @@ final class HTTPConnection {
     var body = Data()
     /// Bytes that the body may have.
     var bodyLimit = 0
-    /// With which the body may take longer, and when it began; of the last request that was accepted.
+    /// The pace with which the body may take longer, and when it began; of the last accepted request.
     var pace: (pace: HTTPPace, startNanoseconds: UInt64)?
-    /// Of the server's own refusals of an admitted request.
+    /// Headers for the server's own refusals of an admitted request.
     var refusalHeaders: [(name: String, value: String)] = []
     var dropped = 0
     var output: [UInt8] = []
@@ -129,7 +129,7 @@ final class HTTPConnection {
         }
     }
 
-    /// Whether a body that has used up the time of every one comes on fast enough to get more.
+    /// Whether a body that has used up the usual time arrives fast enough to get more.
     private func keepsPace(_ nowNanoseconds: UInt64) -> Bool {
         guard case .receiving = self.phase, let (pace, startNanoseconds) = self.pace else { return false }
         let seconds = Double(nowNanoseconds - startNanoseconds) / 1_000_000_000

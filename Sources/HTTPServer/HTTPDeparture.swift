@@ -15,7 +15,7 @@ package final class HTTPDeparture: Sendable {
 
     package init() {}
 
-    /// Has a closure called when the client leaves, at once if it has left; `nil`: none any longer. It runs on the server's
+    /// Has a closure called when the client leaves, at once if it has left; `nil` removes it. It runs on the server's
     /// thread and must not block.
     package func notify(_ notify: (@Sendable () -> Void)?) {
         let hasLeft = self.state.withLock { state in

@@ -12,7 +12,7 @@ struct HTTPFault: Error, Equatable {
         self.reason = reason
     }
 
-    /// What the answer says, after which the connection is closed.
+    /// The text of the answer, after which the connection is closed.
     var error: InspectError { InspectError(.parameterInvalid, self.reason) }
 }
 

@@ -1,16 +1,16 @@
 /// Limits of one client and of all clients together.
 package struct HTTPLimits: Sendable {
     /// Connections at once. A further one closes the connection that has been silent longest, of the address with the most
-    /// connections. Chosen: more descriptors and memory are at a client's disposal with more, fewer are served at once with less.
+    /// connections. Chosen: with more, a client can use more descriptors and memory; with fewer, fewer clients are served at once.
     package var connections: UInt32 = 2000
     /// Connections of one address, or of one IPv6 network of 64 bits. Never more than are left for others.
-    /// Chosen, half of all: a partner's proxy has one address, and no address takes the places of all others.
+    /// Chosen as half of all: a partner's proxy has one address, and no address may take the places of all others.
     package var connectionsPerAddress: UInt32 = 1000
     /// Seconds from the connection to the first byte of its first request, TLS included.
     var firstByteSeconds = 5.0
     /// Seconds without traffic after which a connection is closed.
     var idleSeconds: UInt32 = 15
-    /// Seconds for the head of a request, however steadily it drips in.
+    /// Seconds for the head of a request, however steadily it arrives.
     var headSeconds = 20.0
     /// Seconds for a body, unless its request was accepted with an ``HTTPPace``: 64 MiB at 1 MiB a second.
     var bodySeconds = 64.0

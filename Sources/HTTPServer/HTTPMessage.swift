@@ -7,7 +7,7 @@ package struct HTTPRequest: Sendable {
     package var method: String
     /// The path, with its escapes resolved and without the query.
     package var path: String
-    /// The same by segments: an escaped slash is part of one.
+    /// The path by segments: an escaped slash is part of a segment.
     package var segments: [String]
     /// Parameters of the query; a name that was given twice has its first value.
     package var query: [String: String]
@@ -32,7 +32,7 @@ package struct HTTPRequest: Sendable {
 
     /// Whether a body was announced, by its length or by a transfer coding.
     package var hasBody: Bool { self.contentLength ?? 0 > 0 || self.headers["transfer-encoding"] != nil }
-    /// The body's length by the client; `nil` where it gave none.
+    /// The body's length as stated by the client; `nil` if it gave none.
     package var contentLength: Int? { self.headers["content-length"].flatMap { Int($0) } }
 }
 
@@ -68,8 +68,8 @@ package struct HTTPResponse: Sendable {
     }
 }
 
-/// More time for a body than the server's limits give every one, for as long as it comes on steadily: on a slow line an honest
-/// client needs minutes, and one that drips has no more than before.
+/// More time for a body than the server's limits give, for as long as it arrives steadily: on a slow connection an honest
+/// client needs minutes, and a client that sends too slowly gets no more time than before.
 package struct HTTPPace: Sendable {
     /// Seconds for the whole body.
     package var seconds: Double
@@ -87,8 +87,8 @@ package enum HTTPAdmission: Sendable {
     /// Answer without reading the body.
     case refuse(HTTPResponse)
     /// Read the body and pass it to the closure. The requests of one share, such as a partner, take no more of the server
-    /// than is left for others. `limit`: bytes that the body may have, where that is less than the server's limit. `headers`:
-    /// what the server's own refusals of the request say, such as of a body that is too large. `pace`: with which a body may
+    /// than is left for others. `limit`: bytes that the body may have, if that is less than the server's limit. `headers`:
+    /// headers of the server's own refusals of the request, such as for a body that is too large. `pace`: the pace with which a body may
     /// take longer than the server's limit.
     case accept(
         share: String? = nil, limit: Int? = nil, pace: HTTPPace? = nil, headers: [(name: String, value: String)] = [],

@@ -34,7 +34,7 @@ package final class HTTPServer: Sendable {
     /// - Parameters:
     ///   - proxies: Addresses whose connections stand for many clients and have no limit by address.
     ///   - proxyHeader: Whether only these may connect, each time with a PROXY protocol header.
-    ///   - refusal: The answer, with this status, to what the server refuses by itself; a problem document by default.
+    ///   - refusal: The answer, with this status, to requests that the server itself refuses; a problem document by default.
     ///   - admit: Called with the head of each request.
     /// - Throws: ``ServerFailure`` if the address cannot be bound, or if the certificate does not match its key.
     package convenience init(

@@ -86,7 +86,7 @@ package enum HTTPSyntax {
         (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
     }
 
-    /// Resolves escapes; `nil` where one is incomplete, or decodes to a control character or invalid UTF-8.
+    /// Resolves escapes; `nil` if one is incomplete, or decodes to a control character or invalid UTF-8.
     package static func unescaped(_ text: Substring) -> String? {
         var plain: [UInt8] = []
         var bytes = Array(text.utf8)[...]

@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import Glibc
 
-/// Sole owner of a connection's socket, with TLS on it or without.
+/// The sole owner of a connection's socket, with or without TLS.
 final class HTTPTransport {
     enum Outcome {
         case done(Int)
@@ -11,7 +11,7 @@ final class HTTPTransport {
 
     let descriptor: CInt
     private var session: OpaquePointer?
-    /// Whether TLS must write before it can go on.
+    /// Whether TLS must write before it can continue.
     private(set) var wantsToWrite = false
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
@@ -36,7 +36,7 @@ final class HTTPTransport {
         return result == 1 ? .done(0) : self.outcome(result)
     }
 
-    /// The buffer holds at least a whole TLS record, so that no data stay inside OpenSSL, where epoll cannot see them.
+    /// The buffer holds at least a whole TLS record, so that no data stays inside OpenSSL, where epoll cannot see them.
     func read(_ buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         guard let session = self.session else { return self.readPlain(buffer) }
         ERR_clear_error()

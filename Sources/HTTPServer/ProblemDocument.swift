@@ -4,7 +4,7 @@ package import InspectCore
 extension HTTPResponse {
     /// A problem document (RFC 9457), with the stable code of ``ErrorCode`` and whether a retry can help.
     ///
-    /// - Parameter given: A status of HTTP's own for what has no code of its own; `nil`: that of the code.
+    /// - Parameter given: An HTTP status for errors without their own code; `nil`: that of the code.
     package static func problem(
         _ error: InspectError, status given: Int? = nil, headers: [(name: String, value: String)] = []
     ) -> HTTPResponse {

@@ -5,7 +5,7 @@ struct ProxyHeader {
     enum Step: Equatable {
         /// Read exactly this many octets: the rest belongs to TLS or HTTP.
         case read(Int)
-        /// The client's address; `nil` where the balancer connects for itself, as in its health checks.
+        /// The client's address; `nil` if the balancer connects for itself, as in its health checks.
         case client(String?)
         case broken
     }

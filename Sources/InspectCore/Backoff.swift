@@ -4,7 +4,7 @@ package struct Backoff: Sendable {
     private let longest: Duration
     private var count = 0
 
-    /// The defaults are for a database: a restarted one is back within seconds, and its workers must send heartbeats before they are
+    /// The defaults suit a database: after a restart it is back within seconds, and its workers must send heartbeats before they are
     /// declared dead.
     package init(from first: Duration = .milliseconds(100), to longest: Duration = .seconds(2)) {
         self.first = first
@@ -13,9 +13,9 @@ package struct Backoff: Sendable {
 
     /// The next wait.
     ///
-    /// - Parameter factor: A random factor that spreads out clients which failed together; 1 for a single client.
+    /// - Parameter factor: A random factor that spreads out clients that failed together; 1 for a single client.
     package mutating func next(_ factor: Double) -> Duration {
-        // More waits than this are all the longest.
+        // After this many waits, all are the longest.
         self.count = min(self.count + 1, 100)
         return Self.wait(self.count, from: self.first, to: self.longest) * factor
     }

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A day of the Gregorian calendar, without a time of day or a time zone: what documents print.
+/// A day of the Gregorian calendar, without a time of day or a time zone, as documents print it.
 package struct CalendarDate: Sendable, Hashable, Comparable {
     /// In full, such as 1974.
     package var year: Int
@@ -23,7 +23,7 @@ package struct CalendarDate: Sendable, Hashable, Comparable {
         self.init(year: parts.year ?? 1970, month: parts.month ?? 1, day: parts.day ?? 1)
     }
 
-    /// Whether such a day exists.
+    /// Whether that day exists.
     package var isValid: Bool {
         guard (1...12).contains(self.month) else { return false }
         let isLeap = (self.year % 4 == 0 && self.year % 100 != 0) || self.year % 400 == 0
@@ -40,7 +40,7 @@ package struct CalendarDate: Sendable, Hashable, Comparable {
         return "\(padded(self.year, 4))-\(padded(self.month, 2))-\(padded(self.day, 2))"
     }
 
-    /// The day so many days later.
+    /// The day that many days later.
     package func adding(days: Int) -> CalendarDate {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt

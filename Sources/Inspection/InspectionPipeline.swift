@@ -27,7 +27,7 @@ package struct InspectionPipeline: JobHandler {
     package var onShadow: @Sendable (JobReference, InspectionRunner.Shadow) -> Void = { _, _ in }
     /// Inspects jobs once more with other analyzers; `nil`: none.
     package var shadowAnalysis: ShadowAnalysis?
-    /// Called where a job was not inspected once more.
+    /// Called if a job was not inspected once more.
     package var onShadowOmitted: @Sendable (JobReference, ShadowAnalysis.Omission) -> Void = { _, _ in }
     /// Called with the reason why a part was not fetched, which the job's owner must not learn. Contains no URL.
     package var onFetchFailure: @Sendable (JobReference, _ part: String, _ reason: String) -> Void = { _, _, _ in }

@@ -204,7 +204,7 @@ package struct InspectionRunner: Sendable {
         return ResultEnvelope.json(facts)
     }
 
-    /// The stage's options: VIZ text is read only where a capability uses it.
+    /// The stage's options: VIZ text is read only if a capability uses it.
     private static func orders(_ stage: JobStatus, of workflow: Workflow) -> Data {
         stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withVIZ) : Data()
     }

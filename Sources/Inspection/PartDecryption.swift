@@ -26,7 +26,7 @@ package final class PartDecryption: Sendable {
         for file in files {
             let id = file.deletingPathExtension().lastPathComponent
             guard let pem = try? Data(contentsOf: file), let key = Self.key(pem) else {
-                throw InspectError(.internalError, "\(file.lastPathComponent) holds no RSA key of 2048 bits or more")
+                throw InspectError(.internalError, "\(file.lastPathComponent) contains no RSA key of 2048 bits or more")
             }
             guard keys.updateValue(key, forKey: id) == nil else {
                 throw InspectError(.internalError, "two keys with the id \(id)")

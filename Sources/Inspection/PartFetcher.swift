@@ -19,7 +19,7 @@ package final class PartFetcher: Sendable {
         package var name: String
         /// An HTTPS URL without login and fragment. Redirects are not followed.
         package var url: String
-        /// 64 hexadecimal digits in either case, or `nil` where the job gives none.
+        /// 64 hexadecimal digits in either case, or `nil` if the job gives none.
         var expectedSHA256: String?
         /// Whether `http:` is also accepted.
         package var allowHTTP: Bool

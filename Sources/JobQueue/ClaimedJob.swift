@@ -5,7 +5,7 @@ package import InspectCore
 
 /// A job that this worker may work on until its lease ends.
 ///
-/// A class, since it is passed around a lot and never changes.
+/// A class, since it is often passed around and never changes.
 package final class ClaimedJob: Sendable {
     /// Internal number; for logs of this system only.
     package let id: Int64
@@ -79,13 +79,13 @@ extension ClaimedJob {
 
     private struct TestKey: Decodable { var test: Bool? }
 
-    /// Whether the payload is a test's: only the database can say so.
+    /// Whether the payload is a test's: only the database can set that.
     fileprivate static func isTest(_ payload: Data) -> Bool {
-        // A search for a word, as for reviews: nearly all payloads lack it.
+        // A search for a word, as for reviews: nearly no payload contains it.
         self.names(#""test""#, payload) && (try? JSONDecoder().decode(TestKey.self, from: payload).test) == true
     }
 
-    /// Whether a result must wait for a review, by the payload's demand and the decision.
+    /// Whether a result must wait for a review, according to the payload and the decision.
     ///
     /// The database mentions a review only in payloads of jobs that may need one, so for all others this is one search for a word
     /// in a short text.
@@ -182,7 +182,7 @@ package final class QueueWrite: Sendable {
         }
     }
 
-    /// What the database did instead: the job's row or result cannot be processed.
+    /// What the database did instead if the job's row or result cannot be processed.
     var deadLetteredAsDamaged: QueueWrite {
         QueueWrite(
             kind: .deadLetter(InspectError(.internalError, "the job's row or result cannot be processed")),

@@ -5,7 +5,7 @@ internal import Postgres
 extension JobClient {
     /// Erases a person's jobs and faces.
     ///
-    /// - Parameter index: Of the reference as the database has it: of the pseudonym, where the jobs are sealed.
+    /// - Parameter index: Of the reference as the database has it: of the pseudonym, if the jobs are sealed.
     /// - Returns: How many jobs.
     package func erasePerson(_ index: Data, of partner: String) async throws -> Int {
         try await self.translating { connection in
@@ -30,7 +30,7 @@ extension JobClient {
         }
     }
 
-    /// Ends a partner for good, with the one that stands for its tests, as the first step of its erasure.
+    /// Ends a partner for good, with the partner of its tests, as the first step of its erasure.
     ///
     /// - Returns: Their numbers, for their keys.
     package func beginErasure(ofPartner partner: String) async throws -> [Int64] {
@@ -55,7 +55,7 @@ extension JobClient {
         package var more: Bool
     }
 
-    /// Erases a batch of what a partner has, after ``beginErasure(ofPartner:)``.
+    /// Erases a batch of a partner's data, after ``beginErasure(ofPartner:)``.
     package func eraseData(ofPartner partner: String, after last: Int64) async throws -> PartnerErasureStep {
         try await self.translating { connection in
             let row = try await connection.query(
@@ -77,7 +77,7 @@ extension JobClient {
         }
     }
 
-    /// Waits for the transactions that may have accepted a job before an erasure began, and which it therefore did not see.
+    /// Waits for transactions that may have accepted a job before an erasure began, which the erasure could not see.
     ///
     /// - Returns: How many of those that were open still are after ten seconds.
     package func waitForWriters() async throws -> Int {
@@ -88,7 +88,7 @@ extension JobClient {
     ///
     /// - Parameters:
     ///   - action: One of those that `insp.record_keys` lists.
-    ///   - keys: How many keys it was done to; `nil`: it only begins.
+    ///   - keys: How many keys were affected; `nil`: the action only begins.
     package func recordKeys(_ action: String, of partner: String, keys: Int? = nil) async throws {
         try await self.translating { connection in
             try await KeyUse.record(action, of: partner, keys: keys, on: connection)

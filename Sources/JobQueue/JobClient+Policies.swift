@@ -1,10 +1,10 @@
 package import Foundation
 internal import Postgres
 
-/// What operators set for a partner's jobs, and for the deployment's. Each call sets everything of its kind, and returns in words what
-/// changed.
+/// Settings that operators make for a partner's jobs, or for the whole deployment. Each call sets everything of its kind, and returns a sentence
+/// on what changed.
 extension JobClient {
-    /// What consent a partner's jobs need.
+    /// The consent that a partner's jobs need.
     package func setConsentPolicy(
         of partner: String, isRequired: Bool, url: String?, version: String?, purposes: [String]
     ) async throws -> String {
@@ -41,7 +41,7 @@ extension JobClient {
     /// What a partner's decisions accept.
     ///
     /// - Parameter policy: A JSON object, as `insp.set_decision_policy` describes it.
-    /// - Returns: The version, which results name.
+    /// - Returns: The version, which results state.
     package func setDecisionPolicy(_ policy: Data, of partner: String) async throws -> Int {
         let text = try PostgresValue.json(policy)
         return try await self.translating {

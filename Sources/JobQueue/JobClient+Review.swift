@@ -18,7 +18,7 @@ extension JobClient {
             package var note: String
         }
 
-        /// The decision that waited, with everything that is sealed of it, as JSON.
+        /// The decision that waited, with its sealed data, as JSON.
         package var document: Data
         /// Oldest first.
         package var notes: [Note]
@@ -26,10 +26,10 @@ extension JobClient {
         fileprivate var seal: JobSeal?
     }
 
-    /// The decision that waits for a review, or waited for one, and what was noted of it.
+    /// The decision that waits for a review, or waited for one, and the notes on it.
     ///
     /// - Parameter purpose: Recorded: review, support, export or delivery.
-    /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown``, or as keys are missing.
+    /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown``, or the error for a missing key.
     package func review(of id: String, purpose: String) async throws -> Review {
         guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
         let row = try await self.translating { connection in
@@ -53,7 +53,7 @@ extension JobClient {
 
     /// Decides a job that waits for a review. The note of a sealed job is sealed.
     ///
-    /// - Returns: What the result has of the review, as JSON.
+    /// - Returns: The result's record of the review, as JSON.
     /// - Throws: ``InspectError`` with the code of the database's refusal.
     package func decide(_ id: String, as decision: String, label: String?, note: String?) async throws -> Data {
         var text = note

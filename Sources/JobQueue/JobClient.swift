@@ -4,7 +4,7 @@ package import InspectCore
 package import ObjectStore
 internal import Postgres
 
-/// The queue's interface for callers in Swift: the same SQL functions that every other language calls.
+/// The queue's interface for Swift callers: the same SQL functions that every other language calls.
 package actor JobClient {
     private let connection: ReconnectingConnection
     /// `nil`: nothing is sealed here, and nothing opened.
@@ -36,12 +36,12 @@ package actor JobClient {
             throw InspectError(.partEmpty, none.key.rawValue, field: none.key.rawValue)
         }
         guard let keys else { return try await self.enqueue(payload, parts, nil) }
-        // Whose job it is must be known first: without a number, the database says what is wrong.
+        // The partner must be known first: without a number, the database says what is wrong.
         let names = (try? JSONSerialization.jsonObject(with: payload)) as? [String: Any]
         let partner = try await self.number(of: names?["partner"] as? String ?? "")
         let sealer = RequestSealer(keys)
         let draft = try await sealer.draft(payload: payload, parts: parts, partner: partner)
-        // Refused before it has a key, which would stay.
+        // Refused before a key is created, which would otherwise stay.
         let check: [PostgresValue] = [
             .text(try PostgresValue.json(draft.payload)), .texts(draft.kinds.map(\.rawValue)),
         ]

@@ -9,7 +9,7 @@ internal import Postgres
 package struct JobResult: Sendable {
     /// Decides whether the result waits for a review.
     package let decision: DecisionType
-    /// Whether the partner's decision policy has it wait for a review, besides what the payload asks for.
+    /// Whether the partner's decision policy makes it wait for a review, in addition to what the payload requests.
     let asksForReview: Bool
     /// `nil` if it is not JSON that PostgreSQL can store; the job then ends with an error.
     package let stored: StorableResult?
@@ -53,13 +53,13 @@ package struct SessionPaused: Error, Sendable {
     package init() {}
 }
 
-/// The vendor's server that a partner's sessions go to.
+/// The vendor's server for a partner's sessions.
 package struct SessionVendor: Sendable {
     /// `nil`: the worker's own.
     package var url: String?
     /// Public keys, one of which the server must show, as `sha256//BASE64`; empty: any valid certificate.
     package var pins: [String]
-    /// Name of the key that the server is shown; `nil`: none.
+    /// Name of the key that is sent to the server; `nil`: none.
     package var keyName: String?
     /// Whether the server may have a private address.
     package var allowPrivate: Bool
@@ -168,7 +168,7 @@ package final class JobContext: Sendable {
     /// Records that a blob of the job's session is about to be sent to a vendor's server.
     ///
     /// - Parameter blob: Its place in the session.
-    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/vendorOutcomeUnknown`` where an earlier attempt may
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/vendorOutcomeUnknown`` if an earlier attempt may
     ///   have sent it: a blob can be used once.
     package func beginSession(blob: Int = 0) async throws {
         guard try await self.reading(QueueStatements.beginSession(of: self.job, blob: blob)).single().bool(0) else {
@@ -191,10 +191,10 @@ package final class JobContext: Sendable {
                 output: output.map { seal?.seal($0, of: .liveness) ?? $0 }))
     }
 
-    /// Ends the lease of a job whose session goes on, until the next blob comes or the time is over.
+    /// Ends the lease of a job whose session continues, until the next blob arrives or the time is over.
     ///
     /// - Parameter patience: From the last answer on.
-    /// - Returns: False if that has passed: the job must be decided by what there is. Otherwise the handler must throw
+    /// - Returns: False if that has passed: the job must be decided with the blobs it has. Otherwise the handler must throw
     ///   ``SessionPaused``.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` or ``ErrorCode/databaseUnavailable``.
     package func pauseSession(for patience: Duration) async throws -> Bool {
@@ -232,7 +232,7 @@ package final class JobContext: Sendable {
         let isBack = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
                 let isQueued = self.worker.exchange { guarded, actions in
-                    // Cancelled before it waited, so the handler found nothing to wake.
+                    // Cancelled before it waited, so the cancellation handler found nothing to wake.
                     guard !Task.isCancelled, guarded.machine.queueForSlot(self.job, &actions) else { return false }
                     guarded.waiters[self.job.fence] = continuation
                     return true
@@ -275,7 +275,7 @@ package final class JobContext: Sendable {
 
 /// One input of a job.
 package struct JobPart: Sendable {
-    /// The most bytes that all parts of one job may have together.
+    /// The maximum of bytes in all parts of one job together.
     package static let limit = 64 << 20
 
     /// The source of the bytes.
@@ -312,7 +312,7 @@ package struct JobPart: Sendable {
     package var sha256: Data
 }
 
-/// A job's result as PostgreSQL can hold it.
+/// A job's result in a form that PostgreSQL can store.
 package struct StorableResult: Sendable {
     /// ``ResultSummary`` as JSON: all that the database itself reads of a result.
     package var summary: String

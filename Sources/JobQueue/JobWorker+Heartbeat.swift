@@ -60,7 +60,7 @@ extension JobWorker {
                 pause = backoff.next()
                 self.unavailable("heartbeat", error, retryAfter: pause)
             }
-            // Until then, unless woken because a job was cancelled or the worker must drain.
+            // Until then, unless it is woken because a job was cancelled or the worker must drain.
             await withTaskCancellationHandler {
                 await self.control.wait(timeout: pause)
             } onCancel: {

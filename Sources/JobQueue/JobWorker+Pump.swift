@@ -106,7 +106,7 @@ extension JobWorker {
 
     // MARK: Failures
 
-    /// A job has one row in the queue or one lease. Where someone wrote a second row, every claim of it would fail.
+    /// A job has one row in the queue or one lease. If someone wrote a second row, every claim of it would fail.
     private func dropStrays(
         _ claiming: WorkerMachine.Claiming, on source: ReconnectingConnection, after error: any Error
     ) async {
@@ -126,8 +126,8 @@ extension JobWorker {
             if free.count < batch.count {
                 self.ask { $0.returnPending(free, at: .now) }
             } else {
-                // Not a job's own rows, but something else, such as the face that it enrols. If it blocks several jobs, they
-                // share it, such as a whole table.
+                // The held row is not the job's own, but another, such as that of the face that it enrols. If it blocks several jobs, they
+                // share it, as they do a whole table.
                 await self.writeEach(&pump, batch, heldAtMost: 3)
             }
         case .eachAlone:
@@ -143,7 +143,7 @@ extension JobWorker {
         try? await Task.sleep(for: pause)
     }
 
-    /// Writes a batch job by job, until this many were held. The count is not the machine's: it ends with the batch, and no
+    /// Writes a batch job by job, until this many were held. The count is not part of the machine: it ends with the batch, and no
     /// decision about a job depends on it.
     private func writeEach(_ pump: inout Pump, _ batch: [QueueWrite], heldAtMost most: Int) async {
         var held = 0

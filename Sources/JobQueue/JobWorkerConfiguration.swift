@@ -7,7 +7,7 @@ package import Postgres
 package struct JobWorkerConfiguration: Sendable {
     /// A libpq connection string or URL. Never logged.
     package var databaseURL: String
-    /// For the listening connection; differs where the other connections go through a pooler.
+    /// For the listening connection; differs if the other connections go through a pooler.
     package var listenURL: String?
     /// Time-outs of every connection except the listening one.
     package var connection = ConnectionOptions()
@@ -27,9 +27,9 @@ package struct JobWorkerConfiguration: Sendable {
     package var maintains = true
     /// Public halves of the keys with which the handler decrypts parts: an array of JWKs. Clients see them.
     package var publicKeys = "[]"
-    /// Where maintenance destroys the keys of what was erased; `nil`: nothing is sealed.
+    /// Where maintenance destroys the keys of erased data; `nil`: nothing is sealed.
     package var keys: KeyStore?
-    /// Where maintenance deletes the parts of what was erased; `nil`: parts are in the database.
+    /// Where maintenance deletes erased parts; `nil`: parts are in the database.
     package var objects: ObjectStore?
     /// Whether to stop once nothing waits, is delayed or runs.
     package var drains = false

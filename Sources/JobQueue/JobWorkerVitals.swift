@@ -12,7 +12,7 @@ package struct JobWorkerVitals: Sendable {
     package var outside: Int
     /// Jobs that may run at once.
     package var slots: Int
-    /// Most jobs that may be outside.
+    /// Maximum of jobs that may be outside.
     package var permits: Int
     /// Time since the last successful heartbeat.
     package var heartbeatAge: Duration

@@ -10,7 +10,7 @@ extension Maintenance {
     /// How often the key store notes how far the database has come.
     private static let markAge = Duration.seconds(60)
 
-    /// Destroys the keys of what was erased or purged. Keys that no job has are left to `inspectd keys sweep`: beside a database that
+    /// Destroys the keys of erased or purged data. Keys that no job has are left to `inspectd keys sweep`: with a database that
     /// was restored to an older state, they may be those of newer jobs.
     func runKeyDuty(_ keys: KeyStore) async {
         var followed: ContinuousClock.Instant?
@@ -26,7 +26,7 @@ extension Maintenance {
                     "SELECT insp.keys_destroyed($1::uuid[], $2::integer[], $3::boolean[])",
                     [.textArray(ids), .intArray(partners), .textArray(existed.map { $0 ? "t" : "f" })])
             }
-            // What goes wrong with one person must not keep the rest from being swept.
+            // A failure with one person must not keep the others from being swept.
             let persons: Result<(destroyed: Int, hasMore: Bool), any Error>
             do {
                 persons = .success(try await Self.destroyPersons(keys, connection))
@@ -60,7 +60,7 @@ extension Maintenance {
             if keepsJobs {
                 existed = try await keys.destroyDeletedFace(index, of: partner)
             } else {
-                // What was sealed while the others were destroyed is newer than the erasure, too.
+                // Data sealed while the others were destroyed is newer than the erasure, too.
                 let waited = read.duration(to: .now) / .microseconds(1)
                 existed = try await keys.destroyErasedPerson(
                     index, of: partner, since: try row.int(3) + Int64(waited))

@@ -7,10 +7,10 @@ extension Maintenance {
     /// Objects that one round deletes, and those deleted at once.
     private static let objectPage = 2_000
     private static let deletionsAtOnce = 32
-    /// Failures after which a round ends: the next ones would fail as well.
+    /// Failures after which a round ends: further calls would fail as well.
     private static let deletionFailures = 8
 
-    /// Deletes the objects of what was erased or purged, and those that no part has.
+    /// Deletes the objects of erased or purged parts, and those that no part has.
     func runObjectDuty(_ store: ObjectStore) async {
         await self.runStoreDuty(
             "objects", begin: "SELECT insp.begin_objects()", delayed: { .objectsDelayed(error: $0) }

@@ -3,7 +3,7 @@ internal import Glibc
 internal import InspectCore
 internal import Postgres
 
-/// What a worker does besides its jobs: the duties of `insp.duty`, each round by one worker of the fleet, on separate connections.
+/// A worker's tasks other than its jobs: the duties of `insp.duty`, each round by one worker of the fleet, on separate connections.
 struct Maintenance: Sendable {
     let configuration: JobWorkerConfiguration
     /// For short duties; parked jobs use it, too.

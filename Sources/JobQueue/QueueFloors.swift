@@ -1,13 +1,13 @@
 /// Where a worker scans for waiting jobs, and in what order.
 ///
-/// Each (region, lane, partner) is a queue of its own. The worker does not scan below a queue's floor: while a transaction keeps
+/// Each (region, lane, partner) is a separate queue. The worker does not scan below a queue's floor: while a transaction keeps
 /// VACUUM from removing claimed rows, a scan from the start would read all of them each time.
 package struct QueueFloors: Sendable {
     /// How far a floor stays behind the last place seen, at least. Places drawn by open transactions are above ``horizon`` as well;
     /// rows committed even later are found by the sweep.
     package static let slack: Int64 = 20_000
 
-    /// A queue with what it is for; all are numbers of the database.
+    /// A queue and the jobs it is for; all are numbers from the database.
     package struct Queue: Hashable, Sendable {
         /// `insp.queue.id`.
         package var id: Int
@@ -239,7 +239,7 @@ package struct QueueFloors: Sendable {
     }
 }
 
-/// How far floors may rise without passing rows that an open transaction may still commit.
+/// How high floors may rise without passing rows that an open transaction may still commit.
 ///
 /// Each place is drawn by a transaction that already has its id. So a place drawn before a scan belongs to a transaction below the
 /// scan's next id, and once a later scan finds none of these running, no more rows can appear below.
@@ -280,7 +280,7 @@ package struct FloorHorizon: Sendable {
     }
 }
 
-/// Numbers that the database must never give out again.
+/// Numbers that the database must never issue again.
 package struct SeenNumbers: Sendable {
     /// The epoch of the floors (`insp.epoch`).
     package var epoch: Int64 = 0

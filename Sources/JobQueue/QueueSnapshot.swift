@@ -1,4 +1,4 @@
-/// How much waits, for how long, and what runs: `insp.depth()`.
+/// How many jobs wait, for how long, and how many run: `insp.depth()`.
 package struct QueueDepth: Sendable {
     /// The jobs of a lane, of all regions and partners.
     package struct Lane: Sendable {
@@ -140,7 +140,7 @@ package struct QueueSnapshot: Sendable, Decodable {
 
     /// Jobs that reached 128 within the last five minutes, up to a limit.
     package struct Finished: Sendable, Decodable {
-        /// Those that were claimed. The times are theirs; the rate is that of all.
+        /// Those that were claimed. The times cover only these; the rate covers all.
         package var count: Int
         /// Over the snapshot's rate interval, 10 s by default.
         package var perSecond: Double
@@ -196,6 +196,6 @@ package struct QueueSnapshot: Sendable, Decodable {
     package var errors: [Failure]
     /// The jobs that finished most recently.
     package var finished: Finished
-    /// What the outbox holds.
+    /// The contents of the outbox.
     package var callbacks: Callbacks
 }

@@ -235,7 +235,7 @@ package enum QueueStatements {
 
     // MARK: Rows
 
-    /// The writes of each statement, with the jobs that it returned. Where the database ended a damaged job itself, the write is the
+    /// The writes of each statement, with the jobs that it returned. If the database ended a damaged job itself, the write is the
     /// dead letter that it wrote instead.
     static func settled(
         _ groups: [(statement: PostgresStatement, writes: [QueueWrite])], _ rows: [[PostgresRow]]

@@ -2,7 +2,7 @@ package import Custody
 internal import Foundation
 internal import Glibc
 
-/// Signs checkpoints of the record, each only if the rows since the one before it extend what was signed.
+/// Signs checkpoints of the record, each only if the rows since the previous one extend what was signed.
 ///
 /// The key stays in this process. It remembers the last checkpoint that it saw, so that a record that is cut or rewritten while
 /// it runs is not signed.
@@ -24,7 +24,7 @@ package final class RecordSigner {
 
     /// Without new rows a checkpoint is signed this often, to prove that there were none; in microseconds.
     private static let longestSilenceMicroseconds: Int64 = 600_000_000
-    /// The guards of the record let no row of the last year be removed. A day less, for a row that was committed long after it was
+    /// The guards of the record allow no row of the last year to be removed. A day less, for a row that was committed long after it was
     /// written; in microseconds.
     private static let shortestRetentionMicroseconds: Int64 = 364 * 86_400_000_000
 
@@ -60,7 +60,7 @@ package final class RecordSigner {
             let checkpoint = RecordCheckpoint(
                 number: number + 1, atMicroseconds: max(now, newest?.atMicroseconds ?? 0), headsText: text,
                 key: self.key)
-        else { throw Refusal(description: "insp.record_heads returned something else") }
+        else { throw Refusal(description: "insp.record_heads returned an unexpected value") }
         guard try await self.store.add(checkpoint) else { return nil }
         self.last = checkpoint
         return checkpoint
@@ -78,7 +78,7 @@ package final class RecordSigner {
         }
         guard newest != nil || number == 0 else {
             throw Refusal(
-                description: "checkpoint \(number) is not signed by a known key: give former keys by --public-key")
+                description: "checkpoint \(number) is not signed by a known key: give former keys with --public-key")
         }
         self.stranger = newest?.number ?? 0 == number ? nil : number
         return (newest, number)
@@ -108,7 +108,7 @@ package final class RecordSigner {
         var verifier = RecordVerifier(keys: self.trusted, needsCheckpoint: false)
         var starts: [String: RecordPlace] = [:]
         for (name, ends) in heads.chains {
-            // Retention may have passed a checkpoint that is older than a year.
+            // Retention may have passed a checkpoint older than a year.
             let head = known?.heads.chains[name]?.head ?? ends.anchor
             starts[name] = head.seq < ends.anchor.seq ? ends.anchor : head
         }
@@ -130,12 +130,12 @@ package final class RecordSigner {
         }
         verifier.end()
         if let fault = verifier.finish().faults.first {
-            throw Refusal(description: "the record is not what was signed: \(fault.message)")
+            throw Refusal(description: "the record differs from what was signed: \(fault.message)")
         }
     }
 
     /// Neither end of a chain ever moves back. Otherwise the owner could have a shorter chain signed, let other rows follow, and
-    /// remove the checkpoints that show the difference. A chain that is not there at all is the verifier's fault to find.
+    /// remove the checkpoints that show the difference. A missing chain is for the verifier to find.
     private func verifyEnds(_ heads: RecordHeads, _ checkpoint: RecordCheckpoint) throws {
         for (name, before) in checkpoint.heads.chains.sorted(by: { $0.key < $1.key }) {
             guard let ends = heads.chains[name] else { continue }
@@ -152,7 +152,7 @@ package final class RecordSigner {
         }
     }
 
-    /// The owner may move the start of a chain over rows that retention keeps, and the next checkpoint would vouch for it.
+    /// The owner may move the start of a chain past rows that retention keeps, and the next checkpoint would vouch for it.
     private func verifyStarts(_ heads: RecordHeads, _ known: RecordCheckpoint?) throws {
         let now = Self.now()
         if let witness, now - witness.atMicroseconds >= Self.shortestRetentionMicroseconds { self.witness = nil }

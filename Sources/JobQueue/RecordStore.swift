@@ -26,7 +26,7 @@ package actor RecordStore {
     package func heads() async throws -> (heads: RecordHeads, text: String) {
         let text = try await self.query("SELECT insp.record_heads()::text", [])[0].string(0)
         guard let heads = RecordHeads(json: Data(text.utf8)) else {
-            throw InspectError(.internalError, "insp.record_heads returned something else")
+            throw InspectError(.internalError, "insp.record_heads returned an unexpected value")
         }
         return (heads, text)
     }
@@ -63,7 +63,7 @@ package actor RecordStore {
         return stalled
     }
 
-    /// Rows that were written past the chains: with a place that their chain does not reach or has left, or in no chain that exists.
+    /// Rows that are not part of a chain: with a position after its end or before its start, or in a chain that does not exist.
     package func strays() async throws -> [(chain: String, seq: Int64?)] {
         try await self.query("SELECT chain, seq FROM insp.record_strays()", []).map {
             (try $0.string(0), try $0.optionalInt(1))

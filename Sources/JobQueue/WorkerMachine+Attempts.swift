@@ -7,25 +7,25 @@ internal import Postgres
 extension WorkerMachine {
     // MARK: Claims
 
-    /// Most writes in one round trip, so that a statement stays small when much has piled up.
+    /// Maximum of writes in one round trip, so that a statement stays small when many have piled up.
     static let batchLimit = 2048
     /// This many writes are sent at once, without waiting for more.
     var batchTarget: Int { min(64, self.configuration.slots) }
 
     /// A scan of all queues costs one index descent each, so busy workers mostly scan where jobs were; but no longer than a
     /// tenth of a second, or other partners would never be seen. With more than two hundred queues, half a millisecond for
-    /// each, and never more than a second. What is announced is looked for at once, with few queues; with many, not more
-    /// often than 50 µs for each allow.
+    /// each, and never more than a second. With few queues, announced jobs are looked for at once; with many, no more
+    /// often than 50 µs for each queue allow.
     static func fullScanInterval(queues: Int, isHinted: Bool) -> Duration {
         if isHinted { return .microseconds(50 * queues) }
         return min(max(.milliseconds(100), .microseconds(500 * queues)), .seconds(1))
     }
 
-    /// What a pump has to do.
+    /// A pump's next task.
     enum PumpStep: Sendable {
         case done
         case wait(Duration)
-        /// One round trip. With `asksForLocks`, other transactions hold rows: asking first costs less than waiting for another.
+        /// One round trip. With `asksForLocks`, other transactions hold rows: asking first costs less than waiting for another one.
         case send([QueueWrite], Claiming?, asksForLocks: Bool)
     }
 
@@ -102,7 +102,7 @@ extension WorkerMachine {
         self.reserved -= claiming.limit
         defer { if !self.outside.isEmpty || self.outside.hasOpened { self.readmit(&actions) } }
         guard let answer else {
-            // No further claim before a heartbeat has shown which it is.
+            // No further claim before a heartbeat has shown which of the two it is.
             self.scan.sawNothing = true
             self.scan.isUnknown = true
             self.scan.nextPoll = now + self.configuration.pollInterval
@@ -145,7 +145,7 @@ extension WorkerMachine {
             horizon: answer.horizon, at: now)
         let hasNew = self.floors.add(answer.queues)
         let foundNothing = answer.jobs.isEmpty
-        // Only a scan of everything can show that nothing is there.
+        // Only a scan of everything can show that nothing is left.
         if plan.isFull { self.scan.lastFull = now } else if foundNothing { self.scan.lastFull = nil }
         self.scan.sawNothing = foundNothing && plan.isFull && !hasNew
         self.scan.isUnknown = false
@@ -163,7 +163,7 @@ extension WorkerMachine {
         actions.wake(0)
     }
 
-    /// Whether to ask the queue if anything is left: the worker stops once there is nothing.
+    /// Whether to ask the queue if anything is left: the worker stops once nothing is.
     var drainCheck: WorkerIdentity? {
         guard self.configuration.drains, self.scan.sawNothing, !self.scan.isUnknown, self.running.isEmpty,
             self.pendingCount == 0

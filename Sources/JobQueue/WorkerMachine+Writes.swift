@@ -1,8 +1,8 @@
 internal import InspectCore
 
-/// The writes of attempts: those that wait for their pump, what their answers mean, and what follows where there is none.
+/// The writes of attempts: those that wait for their pump, what their answers mean, and what follows if there is none.
 ///
-/// Jobs whose rows another transaction holds, such as an operator's left open, are parked: each waits by itself, with its
+/// Jobs whose rows another transaction holds, such as an operator's left open, are parked: each waits separately, with its
 /// lease kept by the heartbeats, while the pumps go on with all others.
 extension WorkerMachine {
     // MARK: Writes that wait
@@ -50,7 +50,7 @@ extension WorkerMachine {
 
     /// Why writes were not done.
     enum WriteFailure: Sendable {
-        /// Somebody holds a row that they need.
+        /// Another transaction holds a row that they need.
         case held
         /// The database is unavailable, or busy with something else.
         case unavailable
@@ -66,7 +66,7 @@ extension WorkerMachine {
         case again
         /// Ask which rows are held, and set their jobs apart.
         case findHeld
-        /// Each job by itself: one of them is at fault, and the others must neither suffer for it nor wait for ever.
+        /// Each job separately: one of them is at fault, and the others must neither suffer for it nor wait for ever.
         case eachAlone
     }
 
@@ -106,7 +106,7 @@ extension WorkerMachine {
         switch failure {
         case .held where !batch.isEmpty: .findHeld
         case .refused where !batch.isEmpty: .eachAlone
-        // Whatever did arrive is refused by its fence the second time.
+        // Writes that did arrive are refused by their fence the second time.
         case .held, .refused, .unavailable, .unreadable: .again
         }
     }
@@ -114,7 +114,7 @@ extension WorkerMachine {
     /// One job's own writes failed, all of one claim.
     ///
     /// - Parameters:
-    ///   - substitute: What was sent in their place, if it is that which failed.
+    ///   - substitute: What was sent in their place, if that is what failed.
     ///   - random: From 0.8 to 1.2, for the next try of a parked job.
     mutating func failedAlone(
         _ group: [QueueWrite], _ failure: WriteFailure, substitute: QueueWrite? = nil,
@@ -209,7 +209,7 @@ extension WorkerMachine {
         }
     }
 
-    /// What the retries have to do.
+    /// The retries' next task.
     enum RetryStep: Sendable {
         case over
         case wait(Duration)
@@ -258,7 +258,7 @@ extension WorkerMachine {
         if self.isDone { actions.wakesAll = true }
     }
 
-    /// Whose rows somebody holds is known: sets these jobs apart, and returns the others' writes.
+    /// Once it is known whose rows are held: sets these jobs apart, and returns the others' writes.
     mutating func withoutLocked(
         _ batch: [QueueWrite], locked: Set<Int64>, at now: ContinuousClock.Instant, random: Double,
         _ actions: inout WorkerActions

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import InspectCore
 
-/// What a worker knows and decides: events in, actions out. It reads no clock, draws no random number and waits for nothing:
+/// A worker's state and decisions: events in, actions out. It reads no clock, draws no random number and waits for nothing:
 /// times and random numbers come with the events, and the machine's owner carries out all actions. The same
 /// events always lead to the same actions, in the same order.
 ///
@@ -53,7 +53,7 @@ struct WorkerMachine: Sendable {
         case lost
         /// Past its deadline, and asked to stop.
         case overdue
-        /// The worker stops: back to the queue unless it ends in time.
+        /// The worker is stopping: the job goes back to the queue unless it ends in time.
         case stopped
     }
 
@@ -110,7 +110,7 @@ struct WorkerMachine: Sendable {
     /// No heartbeat gets through: nothing may be claimed.
     var isSuspended = false
     var lastHeartbeat: ContinuousClock.Instant
-    /// When each pump last asked what there is to do.
+    /// When each pump last asked for its next task.
     var pumpsMoved: [Int: ContinuousClock.Instant] = [:]
     var stoppingSince: ContinuousClock.Instant?
     /// Set before the worker unregisters: from then on its absence from the database is intended.
@@ -122,7 +122,7 @@ struct WorkerMachine: Sendable {
     var seen = SeenNumbers()
     /// No lease that this worker works on has a lower fence.
     var fenceFloor: Int64 = 0
-    /// The last fence that had been given out at that heartbeat.
+    /// The last fence issued before that heartbeat.
     var lastFence: Int64 = 0
 
     init(_ configuration: JobWorkerConfiguration, at now: ContinuousClock.Instant) {
@@ -168,7 +168,7 @@ struct WorkerMachine: Sendable {
         actions.wake(0)
     }
 
-    /// Applies an answer's epoch. A new epoch has other places, queues and fences: nothing known of the old ones holds.
+    /// Applies an answer's epoch. A new epoch has other places, queues and fences: what is known of the old ones no longer applies.
     ///
     /// - Returns: Whether it is another one.
     mutating func enter(_ epoch: Int64, at now: ContinuousClock.Instant, _ actions: inout WorkerActions) -> Bool {
@@ -223,14 +223,14 @@ struct WorkerMachine: Sendable {
     struct HeartbeatAnswer: Sendable {
         /// The fence of each job's lease.
         var leases: [Int64: Int64]
-        /// The last fence that was given out.
+        /// The last fence that was issued.
         var fence: Int64
         var weights: [Int64]
         var epoch: Int64
         var isDraining: Bool
     }
 
-    /// What the heartbeat's connection is for.
+    /// The next use of the heartbeat's connection.
     enum HeartbeatStep: Sendable {
         case register
         case beat(Heartbeat)
@@ -291,7 +291,7 @@ struct WorkerMachine: Sendable {
         var lowest = self.running.keys.min() ?? .max
         for fence in answer.leases.values where !self.abandoned.contains(fence) { lowest = min(lowest, fence) }
         if self.seen.epoch == beat.seen.epoch {
-            // Never above what was given out: the database would take it for a fence of another history, and begin an epoch.
+            // Never above the last fence issued: the database would take it for a fence of another history, and begin an epoch.
             self.fenceFloor = max(beat.fenceFloor, min(lowest, self.lastFence))
         }
         self.lastFence = self.seen.epoch == answer.epoch ? answer.fence : 0
@@ -360,7 +360,7 @@ struct WorkerActions: Sendable {
 package struct WorkerIdentity: Sendable, Equatable {
     /// `insp.worker.id`.
     package var id: Int64
-    /// A UUID for each registration: a number that the database gives out twice, as after a restore, is not taken for
+    /// A UUID for each registration: a number that the database issues twice, as after a restore, is not taken for
     /// this worker's.
     package var incarnation: String
     /// `insp.region.id`; 0: none.

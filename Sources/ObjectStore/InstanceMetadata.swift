@@ -102,7 +102,9 @@ actor InstanceMetadata {
                 let keys = ObjectStoreKeys(
                     access: answer.AccessKeyId, secret: answer.SecretAccessKey, token: answer.Token),
                 let until = try? Date(answer.Expiration, strategy: .iso8601), until.timeIntervalSinceNow > 0
-            else { return .failure(InspectError(.objectStoreUnavailable, "the metadata service has no valid keys")) }
+            else {
+                return .failure(InspectError(.objectStoreUnavailable, "the metadata service returned no valid keys"))
+            }
             return .success((keys, until))
         }
     }

@@ -142,7 +142,7 @@ package final class ObjectStore: Sendable {
                 guard let total = Self.total(response, from: piece.lowerBound), response.body.count <= piece.count,
                     response.bodyFailure?.code != .responseTooLarge
                 else {
-                    throw InspectError(.objectStoreUnavailable, "an answer that is not the range asked for")
+                    throw InspectError(.objectStoreUnavailable, "the answer is not the requested range")
                 }
                 guard total >= range.upperBound else {
                     throw InspectError(.digestMismatch, "the object has \(total) bytes")
@@ -170,7 +170,7 @@ package final class ObjectStore: Sendable {
 
     /// Removes an object. One that does not exist is no failure.
     ///
-    /// - Parameter isPatient: Whether to try again where the store is busy.
+    /// - Parameter isPatient: Whether to try again if the store is busy.
     package func delete(_ object: String, isPatient: Bool = true) async throws {
         try await self.reporting(.delete) {
             do {
@@ -197,7 +197,7 @@ package final class ObjectStore: Sendable {
             let response = try await self.send(
                 Order(.get, self.address.listing(after: key), limit: Self.pageLimit), until: .now + self.timeout)
             guard response.bodyFailure == nil else {
-                throw InspectError(.objectStoreUnavailable, "the listing breaks off")
+                throw InspectError(.objectStoreUnavailable, "the listing is incomplete")
             }
             // Read as text: keys of ours need no escape, and no parser meets what a strange server sends.
             let text = String(decoding: response.body, as: UTF8.self)
@@ -207,7 +207,7 @@ package final class ObjectStore: Sendable {
             let isLast = !text.contains("<IsTruncated>true</IsTruncated>")
             guard text.contains("<ListBucketResult"), isLast || !keys.isEmpty,
                 zip([key ?? ""] + keys, keys).allSatisfy({ $0.utf8.lexicographicallyPrecedes($1.utf8) })
-            else { throw InspectError(.objectStoreUnavailable, "the listing is none, or out of order") }
+            else { throw InspectError(.objectStoreUnavailable, "the answer is not a listing, or is out of order") }
             return Page(keys: keys, isLast: isLast)
         }
     }
@@ -336,7 +336,7 @@ package final class ObjectStore: Sendable {
         case 200..<300: return response
         // A proxy, or a bucket that is gone, says nothing about an object.
         case 404 where code == "NoSuchKey": throw InspectError(.objectMissing)
-        case 416: throw InspectError(.digestMismatch, "the object ends earlier")
+        case 416: throw InspectError(.digestMismatch, "the object ends too early")
         case 408, 429, 500, 502, 503, 504: throw Retryable(failure)
         default: throw failure
         }

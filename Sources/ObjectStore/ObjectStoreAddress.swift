@@ -30,7 +30,7 @@ package struct ObjectStoreAddress: Sendable {
             throw Self.refusal("http is only for this host")
         }
         let path = parts.path.split(separator: "/").map(String.init)
-        // Characters that need no escape: libcurl signs a path as it is written.
+        // Characters that need no escape: libcurl signs a path as written.
         guard let bucket = path.first, path.allSatisfy(Self.isWord), parts.path.utf8.count <= 255 else {
             throw Self.refusal("no bucket, or a character other than letters, digits, dots, dashes and underscores")
         }

@@ -51,7 +51,7 @@ package struct PlacedParts: Sendable {
 }
 
 extension PlacedParts {
-    /// Uploads a request's parts where a store is configured, has the request accepted, and deletes them if it was refused.
+    /// Uploads a request's parts if a store is configured, has the request accepted, and deletes them if it was refused.
     ///
     /// Without an answer of the database they stay: the request may have been accepted. The sweep deletes them if it was not.
     ///
@@ -84,7 +84,7 @@ extension ObjectStore {
         .keyMissing, "an object store takes only sealed parts, and no key store is configured",
         hint: "Set --keys-url or INSPECTD_KEYS_URL, and --wrapping-keys or INSPECTD_WRAPPING_KEYS.")
 
-    /// In a function of its own, which frees the bytes before the request goes to the database.
+    /// In a separate function, which frees the bytes before the request goes to the database.
     fileprivate func upload(_ parts: [PartKind: [Data]], as object: String) async throws -> PlacedParts {
         let (placed, bytes) = PlacedParts.joined(parts, as: object)
         try await self.put(bytes, at: object)

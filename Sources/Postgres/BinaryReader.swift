@@ -1,10 +1,10 @@
-/// Reads one value after the other from PostgreSQL's binary formats.
+/// Reads one value after another from PostgreSQL's binary formats.
 struct BinaryReader {
     private var rest: ArraySlice<UInt8>
 
     init(_ bytes: ArraySlice<UInt8>) { self.rest = bytes }
 
-    /// The next bytes, with their indices in the whole; `nil` if fewer are left.
+    /// The next bytes, with their indices in the whole value; `nil` if fewer are left.
     mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
         guard self.rest.count >= count else { return nil }
         defer { self.rest = self.rest.dropFirst(count) }

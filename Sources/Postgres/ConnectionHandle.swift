@@ -38,8 +38,8 @@ final class ConnectionHandle {
         PQsetnonblocking(connection, 1)
     }
 
-    /// Whether libpq takes a connection string apart as it was meant. Its messages, and the server's, repeat what they do not
-    /// understand, such as the rest of a password with a character that had to be encoded.
+    /// Whether libpq parses a connection string as it was meant. Its messages, and the server's, repeat what they do not
+    /// understand, such as the rest of a password that contains a character that had to be encoded.
     private static func isReadable(_ conninfo: String) -> Bool {
         let isURL = ["postgresql://", "postgres://"].contains { conninfo.hasPrefix($0) }
         // Anything else without an equals sign is the name of a database.
@@ -138,11 +138,11 @@ final class ConnectionHandle {
     /// Cancellation requests under way in this process.
     private static let cancellations = Mutex(0)
 
-    /// Asks the server to cancel the unanswered statement: a back-end that waits for a lock does not notice that its client is
-    /// gone, and each attempt would leave another one waiting.
+    /// Asks the server to cancel the unanswered statement: a back-end that waits for a lock does not notice that its client
+    /// has gone, and each attempt would leave another back-end waiting.
     ///
     /// `PQcancel` makes its own connection, without a time-out, so it runs on its own thread and is awaited for at most a second.
-    /// If too many are under way, the server is unreachable, and this one is omitted.
+    /// If too many are under way, the server is unreachable, and this one is skipped.
     private func cancelStatement() {
         guard let connection = self.connection, PQtransactionStatus(connection) == PQTRANS_ACTIVE,
             Self.cancellations.withLock({ count in
@@ -164,7 +164,7 @@ final class ConnectionHandle {
             Self.cancellations.withLock { $0 -= 1 }
             isSent.signal()
         }
-        // Before the socket is closed: a pooler assigns the request by its connection.
+        // Before the socket is closed, since a pooler finds the request's server by the connection.
         _ = isSent.wait(timeout: .now() + 1)
     }
 
@@ -265,7 +265,7 @@ struct QueryResult: ~Copyable {
         return PostgresError(
             state == nil ? .connectionLost : .server, sqlState: state, field("M") ?? "no message",
             constraint: field("n"), detail: isRefusal ? field("D") : nil, hint: isRefusal ? field("H") : nil,
-            // Empty where a refusal is about no member.
+            // Empty if a refusal concerns no member.
             column: isRefusal ? field("c").flatMap { $0.isEmpty ? nil : $0 } : nil)
     }
 

@@ -5,7 +5,7 @@ internal import Synchronization
 ///
 /// While the database does not answer, callers are refused at once instead of each waiting for a time-out.
 package final class ConnectionPool: Sendable {
-    /// How long nobody tries again after a failure to connect.
+    /// How long no caller tries again after a failure to connect.
     private static let breather = Duration.seconds(1)
 
     private struct State {
@@ -54,7 +54,7 @@ package final class ConnectionPool: Sendable {
         }
     }
 
-    /// Closes all connections, those that are lent included.
+    /// Closes all connections, including those in use.
     package func close() async {
         for connection in self.all { await connection.close() }
     }

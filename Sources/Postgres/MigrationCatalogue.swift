@@ -1,8 +1,8 @@
 /// Digests of the catalogue's entries for each object of the schema `insp`: definitions, settings, rights and comments.
 ///
 /// The digests of the objects as the files created them are kept in `public.insp_object`. Comparing with a second copy of the
-/// schema would need no table, but would lock the schema's name for seconds: only where the table is missing is that done
-/// (``built(by:on:)``). Partitions come and go and are left out, except for rights of their own, which none has; so are owners,
+/// schema would need no table, but would lock the schema's name for seconds: only if the table is missing is that done
+/// (``built(by:on:)``). Partitions come and go and are left out, except for their own rights, of which none has any; so are owners,
 /// which a restored backup may change.
 enum MigrationCatalogue {
     /// One object: `function insp.wake(p_lane smallint)`, `index insp.job_pkey`, `column insp.job.id`.
@@ -82,7 +82,7 @@ enum MigrationCatalogue {
         SELECT name, encode(sha256(convert_to(facts::text, 'UTF8')), 'hex') FROM object
         """
 
-    /// The present digests.
+    /// The current digests.
     static func found(on connection: isolated PostgresConnection) throws -> Digests {
         // Names are written in full, whatever the session's search path.
         let path = try connection.query("SELECT current_setting('search_path')")[0].string(0)
@@ -107,9 +107,9 @@ enum MigrationCatalogue {
                 """))
     }
 
-    /// What the files make: all of them are applied to a schema beside the one that is there, and rolled back.
+    /// The digests of what the files create: all are applied to a second schema next to the existing one, and rolled back.
     static func built(by folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Digests {
-        // Others see neither the name nor the new schema before a commit, which never comes.
+        // Other sessions would see the name and the new schema only after a commit, which never comes.
         do {
             try connection.execute(
                 "SAVEPOINT built; ALTER SCHEMA insp RENAME TO insp_kept_\(UInt32.random(in: .min ... .max))")

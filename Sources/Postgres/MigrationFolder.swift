@@ -20,7 +20,7 @@ struct MigrationFolder: Sendable {
         let objects: [String]
         var isNumbered: Bool { !self.name.hasPrefix(MigrationFolder.functions) }
 
-        /// Runs it; an error names it.
+        /// Runs the file; an error names it.
         func apply(on connection: isolated PostgresConnection) throws {
             do {
                 try connection.execute(self.sql, timeout: .seconds(3600))
@@ -42,7 +42,7 @@ struct MigrationFolder: Sendable {
             self.after = name.hasPrefix(MigrationFolder.functions) ? MigrationFolder.after(sql) : []
         }
 
-        /// What a statement creates, if that is a table, function, view or trigger. The table of a trigger may be on a later line.
+        /// The object that a statement creates, if it is a table, function, view or trigger. The table of a trigger may be on a later line.
         private static func object(_ statement: UnsafePointer<CChar>) -> String? {
             var rest = statement
             /// Up to the statement's end.
@@ -74,7 +74,7 @@ struct MigrationFolder: Sendable {
     /// `roles.sql`, if it exists.
     var rolesScript: String?
 
-    /// The roles that `roles.sql` creates: every literal in it that is a role's name, `keys_…` in the key store's.
+    /// The roles that `roles.sql` creates: every literal in it that is a role's name, `keys_…` in the key store's file.
     var roles: [String] {
         (self.rolesScript ?? "").matches(of: /'((?:insp|keys)_[a-z]+)'/).map { String($0.output.1) }
     }
@@ -119,7 +119,7 @@ struct MigrationFolder: Sendable {
         return sql
     }
 
-    /// Lines that begin so. Found by the C library: Swift's own views take ten times as long where nothing is optimised.
+    /// Lines that begin so. Found by the C library: Swift's own views take ten times as long if nothing is optimised.
     private static func lines<Line>(of sql: String, that start: String, _ read: (UnsafePointer<CChar>) -> Line)
         -> [Line]
     {

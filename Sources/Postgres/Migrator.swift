@@ -16,14 +16,14 @@ package struct Migrator: Sendable {
     /// - Parameters:
     ///   - directory: The folder that holds `NNNN_topic.sql`, `functions/topic.sql` and `roles.sql`.
     ///   - version: The program's version: nothing is changed under living workers of another. With nil, workers are ignored.
-    ///   - previous: The release before, whose workers go on under a newer schema.
+    ///   - previous: The previous release, whose workers continue under a newer schema.
     package init(directory: String, version: String? = nil, previous: String? = nil) {
         self.directory = directory
         self.version = version
         self.previous = previous
     }
 
-    /// How long a script's statement may wait for a table: meanwhile all others who need the table wait behind it.
+    /// How long a script's statement may wait for a table: meanwhile, everyone else who needs the table waits behind it.
     private static let patience: Duration = .seconds(2)
 
     /// The outcome of ``run(on:waitingUpTo:report:)``.
@@ -46,8 +46,8 @@ package struct Migrator: Sendable {
     /// Applies what is missing or has changed.
     ///
     /// - Parameters:
-    ///   - wait: The longest time to wait for another migrator, or for tables that somebody holds.
-    ///   - report: Called with what is waited for.
+    ///   - wait: The longest time to wait for another migrator, or for locked tables.
+    ///   - report: Called with the reason for a wait.
     /// - Throws: ``PostgresError`` with ``PostgresError/Code/migration`` if an applied script has changed, one of its tables is
     ///   gone, the database is ahead of the folder, functions files depend on each other in a cycle, or there is no record of what
     ///   was applied; with ``PostgresError/Code/roleMissing``, ``PostgresError/Code/otherWorkers`` or
@@ -67,7 +67,7 @@ package struct Migrator: Sendable {
             } catch let error as PostgresError where error.isContention {
                 // Nothing was changed, and no lock is held during this wait, so others can use the tables meanwhile.
                 let holders = try await Self.holders(on: connection)
-                // The server names an index of its catalogue, which says nothing to an operator.
+                // The server names an index of its catalogue, which means nothing to an operator.
                 let cause =
                     error.sqlState == "23505" ? "another migrator created public.insp_migration first" : error.message
                 guard .now < deadline else {
@@ -161,7 +161,7 @@ package struct Migrator: Sendable {
         var plan = try Self.plan(folder, on: connection)
         let isUnnoted = plan.isUnnoted
         if isUnnoted {
-            // Digests of the present state would hide what somebody changed.
+            // Digests of the current state would hide manual changes.
             let made = try MigrationCatalogue.built(by: folder, on: connection)
             plan = try Self.plan(folder, made: made, on: connection)
         }
@@ -241,7 +241,7 @@ package struct Migrator: Sendable {
         ).map { (name: try $0.string(0), count: Int(try $0.int(1)), made: Int(try $0.int(2))) }
     }
 
-    /// What the migration must do.
+    /// The work of the migration.
     private struct Plan {
         /// Files with their digests, in order.
         var apply: [(script: MigrationFolder.Script, digest: String)] = []
@@ -249,7 +249,7 @@ package struct Migrator: Sendable {
         var forget: [String] = []
         /// Objects that no file creates.
         var unknown: [String] = []
-        /// The stored digests, and the present ones.
+        /// The stored digests and the current ones.
         var made: MigrationCatalogue.Digests = [:]
         var found: MigrationCatalogue.Digests = [:]
         /// Files were applied, but their digests are missing or from another major version of PostgreSQL.

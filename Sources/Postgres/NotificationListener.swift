@@ -4,7 +4,7 @@ internal import InspectCore
 package struct NotificationListener: Sendable {
     /// A listener's events.
     package enum Event: Sendable {
-        /// It listens; earlier notifications were missed. `isAgain`: a connection was lost before.
+        /// It is listening; earlier notifications were missed. `isAgain`: a connection was lost before.
         case listening(isAgain: Bool)
         case notification(PostgresNotification)
         /// It will try again after a while.
@@ -56,7 +56,7 @@ package struct NotificationListener: Sendable {
         }
     }
 
-    /// A dead listening connection is as silent as a living one usually is, so it is queried.
+    /// A dead listening connection is as silent as a live one usually is, so it is queried.
     private static func check(_ connection: PostgresConnection) async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(10))

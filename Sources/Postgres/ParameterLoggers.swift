@@ -1,6 +1,6 @@
 extension PostgresConnection {
-    /// What may log parameters of statements beside what `log_parameter_max_length` of this session says: auto_explain and
-    /// pgaudit, which have settings of their own, where a session, or a role in this database, has them loaded and so
+    /// What may log parameters of statements regardless of this session's `log_parameter_max_length`: auto_explain and
+    /// pgaudit, which have settings of their own, if a session, or a role in this database, has them loaded and so
     /// configured; and what a role or the database sets of the server's own settings, which other sessions have.
     ///
     /// - Returns: Settings such as `pgaudit.log_parameter = on of role app`; empty: none that the login can see.
@@ -29,7 +29,7 @@ extension PostgresConnection {
             SELECT s.name || ' = ' || s.value || s.whose FROM setting s
             WHERE s.name = 'pgaudit.log_parameter' AND lower(s.value) IN ('on', 'true', 'yes', '1', 't', 'y')
                     AND 'pgaudit' IN (SELECT l.module FROM loaded l)
-                -- Its plans have values of parameters even where it lists none (log_parameter_max_length).
+                -- Its plans have values of parameters even if it lists none (log_parameter_max_length).
                 OR s.name = 'auto_explain.log_min_duration' AND s.value NOT LIKE '-%'
                     AND 'auto_explain' IN (SELECT l.module FROM loaded l)
                 OR s.whose <> '' AND (

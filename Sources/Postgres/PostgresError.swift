@@ -2,7 +2,7 @@ package import InspectCore
 
 /// Why a call on a connection failed.
 package struct PostgresError: Error, Sendable {
-    /// What went wrong; the raw values stand in logs.
+    /// What went wrong; the raw values appear in logs.
     package enum Code: String, Sendable {
         /// No connection could be made.
         case connectionFailed = "connection failed"
@@ -70,7 +70,7 @@ package struct PostgresError: Error, Sendable {
     /// Whether a row with the same unique key exists (23505).
     package var isUniqueViolation: Bool { self.sqlState == "23505" }
 
-    /// Whether the server's error may pass by itself: the rule of `insp.is_passing`. Any other SQLSTATE returns at each try.
+    /// Whether the server's error may be temporary: the rule of `insp.is_passing`. Any other SQLSTATE would recur at each try.
     package var isPassing: Bool {
         guard let state = self.sqlState else { return false }
         return ["08", "25", "40", "42", "53", "55", "57", "58"].contains(state.prefix(2)) || state == "XX000"
@@ -116,7 +116,7 @@ extension PostgresError {
     package var meaning: any Error {
         if let refusal = self.refusal { return refusal }
         switch self.sqlState {
-        // The payload is no JSON, or contains \u0000 or half a surrogate pair.
+        // The payload is not JSON, or contains \u0000 or half a surrogate pair.
         case "22P02", "22P05", "22021": return InspectError(.payloadInvalid, "not JSON that can be stored")
         case _ where self.isTransient: return InspectError(.databaseUnavailable, self.reason)
         default: return self

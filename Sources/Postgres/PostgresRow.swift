@@ -40,7 +40,7 @@ package struct PostgresRow: Sendable {
         try self.double(self.place(column))
     }
 
-    /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`; the other readers likewise.
+    /// - Throws: ``PostgresError`` if the column is unknown, NULL or no `boolean`; the other readers do the same.
     package func bool(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
         try self.bool(self.place(column))
     }
@@ -256,7 +256,7 @@ extension PostgresRow {
         column.position(in: self.set.names).map { self.set.types[$0] } ?? 0
     }
 
-    /// Names the column also where it is read by position, for most readers by name find the position first.
+    /// Names the column also if it is read by position, for most readers by name find the position first.
     private func mismatch(_ column: some PostgresColumn, _ what: String) -> PostgresError {
         let known = column.position(in: self.set.names).map { self.set.names[$0] }
         let name = known.flatMap { $0 == "?column?" ? nil : $0 } ?? "\(column)"

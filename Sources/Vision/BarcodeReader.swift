@@ -5,12 +5,12 @@ package import InspectCore
 package enum BarcodeReader {
     /// All barcodes in `image`, each once.
     ///
-    /// Blocks its thread for some 10 to 20 ms of computing; where a barcode cannot be read at once, up to some 300 ms and
+    /// Blocks its thread for some 10 to 20 ms of computing; if a barcode cannot be read at once, up to some 300 ms and
     /// `extraMilliseconds` longer.
     ///
     /// - Parameters:
     ///   - outline: The document's outline, if one was found; used to remove perspective.
-    ///   - onlyLikely: Reads only regions that look like a barcode; takes half the time where none does.
+    ///   - onlyLikely: Reads only regions that look like a barcode; takes half the time if none does.
     ///   - extraMilliseconds: Processor time for regions that cannot be read unchanged.
     package static func read(
         _ image: DecodedImage, outline: OutlineFacts? = nil, onlyLikely: Bool = false, extraMilliseconds: Int = 100

@@ -5,7 +5,7 @@ package import InspectCore
 ///
 /// Stateless; every call blocks its thread for some 20 to 90 ms of computing.
 package enum DocumentAnalyzer {
-    /// The outline of the document, or `nil` where the image is itself the crop of a document, or shows none.
+    /// The outline of the document, or `nil` if the image is itself the crop of a document, or shows none.
     package static func outline(_ image: DecodedImage) throws(InspectError) -> OutlineFacts? {
         var outline = cv_outline()
         var found = false
@@ -28,7 +28,7 @@ package enum DocumentAnalyzer {
         return QualityFacts(quality)
     }
 
-    /// How strongly a patch of a JPEG file contradicts the compression that the rest had before (0–1); `nil` where the file
+    /// How strongly a patch of a JPEG file contradicts the compression that the rest had before (0–1); `nil` if the file
     /// shows no earlier compression, or is turned by its orientation.
     package static func recompression(
         _ file: UnsafeRawBufferPointer, _ image: DecodedImage

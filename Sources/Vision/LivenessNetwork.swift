@@ -65,7 +65,7 @@ package final class LivenessNetwork {
             live: try self.probability(image, face.box), threshold: self.model.threshold)
     }
 
-    /// `nil` where the network's output is not a probability.
+    /// `nil` if the network's output is not a probability.
     private func probability(_ image: DecodedImage, _ box: Box) throws(InspectError) -> Double? {
         let region = Self.crop(
             box, scale: self.model.cropScale, width: Double(image.facts.width), height: Double(image.facts.height))

@@ -9,7 +9,7 @@ package enum PixelArithmetic {
         package let compared, different: Int64
         /// Convolutions, small networks and reductions that computed them, and how many of them used wide registers.
         package let runs, wideRuns: Int64
-        /// Numbers in this processor's widest register: 4 where it has no wide ones.
+        /// Numbers in this processor's widest register: 4 if it has no wide ones.
         package let lanes: Int
 
         package init(compared: Int64, different: Int64, runs: Int64, wideRuns: Int64, lanes: Int) {

@@ -2,7 +2,7 @@ internal import CVision
 internal import Foundation
 package import InspectCore
 
-/// Reads lines of text, found and cut out beforehand, with a small network of its own (`Sources/CVision/Training`).
+/// Reads lines of text, found and cut out beforehand, with its own small network (`Sources/CVision/Training`).
 package struct TextReader: Sendable {
     /// SHA-256 of the network's weights, lower-case hex.
     package let modelSHA256 = String(cString: cv_text_model_sha256())
@@ -49,7 +49,7 @@ package struct TextReader: Sendable {
         return VIZLine(text: text, confidences: confidences, quad: line.quad, place: place, height: size / 2)
     }
 
-    /// Reads a place where a value should stand that was not found as a line; nothing where a second reading with less of its
+    /// Reads a place where a value should stand that was not found as a line; nothing if a second reading with less of its
     /// surroundings differs.
     package func read(_ page: TextPage, place: Box) throws(InspectError) -> VIZLine {
         let (text, confidences) = try self.text(page, place)

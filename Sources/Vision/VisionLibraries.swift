@@ -15,6 +15,6 @@ package enum VisionLibraries {
         return Dictionary(pairs) { $1 }
     }
 
-    /// What `OPENBLAS_CORETYPE` should be in a process that multiplies matrices; `nil`: what OpenBLAS chooses by itself.
+    /// What `OPENBLAS_CORETYPE` should be in a process that multiplies matrices; `nil`: OpenBLAS's own choice.
     package static var blasCore: String? { cv_blas_core().map { String(cString: $0) } }
 }

@@ -22,7 +22,7 @@ func exit(_ error: UsageError, _ command: Command? = nil) -> Never {
 /// As in ``Arguments``, an unambiguous prefix is enough.
 func isPrefix(_ word: String, of option: String) -> Bool { word.count > 2 && option.hasPrefix(word) }
 
-/// A word that would have no effect is refused, as a command refuses it.
+/// A word that would have no effect is refused, as commands do.
 func alone(_ option: String) {
     guard words.count == 1 else { exit(UsageError("'\(option)' takes no arguments")) }
 }
@@ -42,7 +42,7 @@ default: break
 let command: Command
 do { command = try Command.named(name) } catch { exit(error) }
 let rest = Array(words.dropFirst())
-// Help works even where the rest of the line is invalid. Where it is valid, -h may be another option's value.
+// Help works even if the rest of the line is invalid. If it is valid, -h may be another option's value.
 if (try? Arguments(rest, options: command.table)) == nil,
     rest.prefix(while: { $0 != "--" }).contains(where: { ["-h", "--help"].contains($0) })
 {

@@ -8,7 +8,7 @@ import Vision
 
 @testable import Analyzer
 
-/// An analyzer holds nothing and can do nothing but analyse.
+/// An analyzer holds no secrets and can do nothing but analyse.
 @Suite(.serialized) struct ConfinementTests {
     @Test func `The analyzer's environment holds the allowed variables alone`() async throws {
         setenv("PGPASSWORD", "secret", 1)
@@ -139,7 +139,7 @@ import Vision
         #expect(try group(pids[2]) == 0)
     }
 
-    /// Every byte of every process, as someone would search them who could.
+    /// Every byte of every process, as somebody with access would search them.
     @Test(arguments: ["end", "segfault", "sleep"])
     func `No process holds a byte of a job that has ended`(_ end: String) async throws {
         try #require(geteuid() == 0, "only root may read the memory of a process that cannot be dumped")

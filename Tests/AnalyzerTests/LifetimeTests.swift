@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// Forked ahead: what a job waits for is a message, not a process.
+    /// Forked ahead: a job waits for a message, not for a process.
     @Test(.timed) func `Processes are forked before jobs need them`() async throws {
         try await withPool(analyzers: 2) { pool, log in
             _ = try await pool.reservedProcessIDs()

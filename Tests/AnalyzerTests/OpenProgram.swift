@@ -4,7 +4,7 @@ import TestSupport
 
 /// A program that is open for writing, as while an upgrade writes it.
 ///
-/// A lease (fcntl(2), F_SETLEASE) shows who starts it, and holds that up before the kernel refuses it with ETXTBSY.
+/// A lease (fcntl(2), F_SETLEASE) reveals a start, and delays it before the kernel refuses it with ETXTBSY.
 struct OpenProgram: Sendable {
     let path: String
     let writer: FileHandle
@@ -47,7 +47,7 @@ struct OpenProgram: Sendable {
         try await waitUntil("the program is started", every: .milliseconds(1)) { self.isAwaited }
     }
 
-    /// Lets the start go on that is held up.
+    /// Lets the delayed start continue.
     func release() { _ = fcntl(self.writer.fileDescriptor, Self.setLease, CInt(F_UNLCK)) }
 
     /// Lets a start go on, which is refused, and holds up the one after it.

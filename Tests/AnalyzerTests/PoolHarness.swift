@@ -6,7 +6,7 @@ import Testing
 
 @testable import Analyzer
 
-/// The analyzer that misbehaves on request; it lies beside the tests' own program.
+/// The analyzer that misbehaves on request; it is next to the tests' own program.
 let faultyAnalyzer: String = {
     let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     return (tests as NSString).deletingLastPathComponent + "/faulty-analyzer"
@@ -18,7 +18,7 @@ final class EventLog: Sendable {
 
     func add(_ event: AnalyzerEvent) { self.events.withLock { $0.append(event) } }
 
-    /// Processes that ended otherwise than with their jobs.
+    /// Processes that did not end with their jobs.
     var losses: [(end: ProcessEnd?, reason: String)] {
         self.events.withLock {
             $0.compactMap {
@@ -38,7 +38,7 @@ final class EventLog: Sendable {
         self.events.withLock { $0.count { if case .processAwaited = $0 { true } else { false } } }
     }
 
-    /// How often a parent was to be renewed and could not.
+    /// How often renewing a parent failed.
     var parentsKept: Int {
         self.events.withLock { $0.count { if case .parentKept = $0 { true } else { false } } }
     }
@@ -54,7 +54,7 @@ final class EventLog: Sendable {
     }
 }
 
-/// Lends a started pool of faulty analyzers and checks that nothing of it is left afterwards.
+/// Lends a started pool of faulty analyzers and checks that nothing of it remains afterwards.
 func withPool(
     analyzers: Int = 2, arguments: [String] = [], configure: (inout AnalyzerConfiguration) -> Void = { _ in },
     _ body: (AnalyzerPool, EventLog) async throws -> Void

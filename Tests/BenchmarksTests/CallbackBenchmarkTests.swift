@@ -2,7 +2,7 @@ import Benchmarks
 import TestSupport
 import Testing
 
-/// `inspectd bench callbacks`: that it measures the product's own way, not how fast that is.
+/// `inspectd bench callbacks`: that it measures the product's own code, not how fast that is.
 struct CallbackBenchmarkTests {
     private let database: ScratchDatabase
 

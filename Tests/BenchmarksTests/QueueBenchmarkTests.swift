@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Every benchmark at its smallest: that it runs to its end, says what it promises, and leaves every job whole.
+/// Every benchmark at its smallest: it runs to its end, reports what it promises, and leaves every job complete.
 @Suite struct QueueBenchmarkTests {
     /// The members of a report as the command prints them.
     private func members(_ report: some Encodable) throws -> [String: Any] {

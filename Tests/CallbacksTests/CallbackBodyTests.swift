@@ -32,7 +32,7 @@ struct CallbackBodyTests {
         _ = try await self.query("SELECT insp.set_endpoint($1, $2::jsonb)", [.int(endpoint), .text(settings)])
     }
 
-    /// A job that is taken through its stages by what workers call; returns its id.
+    /// Takes a job through its stages with the functions that workers call; returns its id.
     private func job(_ more: String = "", stages: [Int] = [], end: String = "settle") async throws -> String {
         let id = try await self.query(
             "SELECT insp.enqueue($1::jsonb, front => 'x', face => 'x')",
@@ -110,7 +110,7 @@ struct CallbackBodyTests {
         #expect(times.map { sent[$0.id] } == wanted)
     }
 
-    /// A claim works some values out for those callbacks alone that may have them.
+    /// A claim computes some values only for the callbacks that may have them.
     @Test func `Each callback of one claim has its own values, whatever the others lack`() async throws {
         try await self.partner()
         // Else no job may bring a URL of another server.

@@ -94,7 +94,7 @@ import Testing
         #expect(lanes.count == 0)
     }
 
-    /// What was released and is claimed again has one turn among the others, not two.
+    /// A callback that was released and is claimed again has one turn among the others, not two.
     @Test func `A callback that is released and claimed again has one turn`() async throws {
         let endpoint = try await self.endpoint(inFlight: 3)
         try await self.outbox.add(6, endpoint: endpoint, url: "https://partner.example/")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Callbacks
 
-/// A client that may create a job may specify any URL for its callback: what an endpoint trusts its own servers with stays there.
+/// A client that may create a job may specify any URL for its callback: what an endpoint entrusts to its own servers stays there.
 struct CredentialTests {
     private let secret = WebhookSecret.generate()
     private let outbox: Outbox

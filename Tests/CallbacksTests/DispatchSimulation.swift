@@ -7,7 +7,7 @@ import Postgres
 /// Dispatchers' machines against the real `insp.callback_claim` and `insp.callback_settle`, under a clock of its own. Loops,
 /// libcurl and partners are imitated; every order of events comes from the seed.
 struct DispatchSimulation {
-    /// A rule that is broken on purpose, to see that it is found.
+    /// A rule that is broken on purpose, to check that this is detected.
     enum Fault: CaseIterable { case sendsMoreThanItMay, settlesFailuresAsDelivered, namesEachAttempt }
 
     private struct Dispatcher {

@@ -101,7 +101,7 @@ struct EgressTests {
         #expect(try receiver.received().count == 1)
     }
 
-    /// What is vetted before is vetted again where the socket is opened, and before each request.
+    /// A vetted address is vetted again when the socket is opened, and before each request.
     @Test func `The address is checked again when the socket opens`() async throws {
         let receiver = try CallbackReceiver()
         let client = HTTPClient()

@@ -155,7 +155,7 @@ struct EndpointHealthTests {
         #expect(try acts[0].string(0) == "callback_pause callback_resume")
     }
 
-    /// A claim under the floors of the one before, as the dispatcher makes them: what waited must still be found.
+    /// A claim under the floors of the previous one, as the dispatcher makes them: waiting callbacks must still be found.
     @Test func `Floors hide no callback that waited behind an open breaker`() async throws {
         let endpoint = try await self.endpoint()
         try await self.outbox.add(1, endpoint: endpoint, url: "https://partner.example/")

@@ -5,7 +5,7 @@ import Testing
 @testable import Callbacks
 @testable import HTTPClient
 
-/// HTTP/2 where an endpoint asks for it, against a server of another make (Node.js).
+/// HTTP/2 if an endpoint asks for it, against another implementation's server (Node.js).
 struct HTTP2Tests {
     private static let server = """
         const http2 = require('node:http2'), fs = require('node:fs');

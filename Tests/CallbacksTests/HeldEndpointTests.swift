@@ -5,7 +5,7 @@ import Testing
 
 @testable import Callbacks
 
-/// A transaction that somebody leaves open costs the callbacks of one endpoint at most, and nobody waits for it.
+/// A transaction that somebody leaves open delays the callbacks of one endpoint at most, and nobody waits for it.
 struct HeldEndpointTests {
     private let secret = WebhookSecret.generate()
     private let receiver: CallbackReceiver

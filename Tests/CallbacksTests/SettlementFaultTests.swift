@@ -5,7 +5,7 @@ import Testing
 
 @testable import Callbacks
 
-/// Outcomes that the database does not take, for a while or for ever.
+/// Outcomes that the database does not accept, for a while or for ever.
 struct SettlementFaultTests {
     private let secret = WebhookSecret.generate()
     private let receiver: CallbackReceiver

@@ -1,4 +1,4 @@
-"""An installation of inspectd whose links are opened: its processes, its partner, and what it says. Imported by Tests/capture.py."""
+"""An installation of inspectd whose links are opened: its processes, its partner and its answers. Imported by Tests/capture.py."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Trials that run beside each other, and again where the machine gave their cameras too little. Imported by Tests/capture.py."""
+"""Trials that run in parallel, and again if the machine gave their cameras too little time. Imported by Tests/capture.py."""
 
 import ctypes
 import multiprocessing

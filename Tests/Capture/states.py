@@ -1,4 +1,4 @@
-"""The screens of a link's page that other trials pass too quickly, or not at all: each is held, and judged. Imported by
+"""The screens of a link's page that other trials pass too quickly or never reach: each is held and judged. Imported by
 Tests/capture.py."""
 
 import json

@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from installation import TESTS, Installation
 
-# What a screen reader is told, beside what has the focus.
+# What a screen reader announces, apart from the focused element.
 SAID = """{
     window.said = [];
     new MutationObserver((changes) => {

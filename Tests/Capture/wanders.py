@@ -1,9 +1,9 @@
-"""People who do what nobody plans: they reload, go back, open a link twice, and choose files of other kinds. Imported by Tests/capture.py."""
+"""People who do the unexpected: they reload, go back, open a link twice, and choose files of other kinds. Imported by Tests/capture.py."""
 
 import os
 import subprocess
 
-# Prepares files by Debian's python3-pil: a photo as a phone that is held upright stores it, and one of 30 megapixels.
+# Prepares files with Debian's python3-pil: a photo as stored by a phone held upright, and one of 30 megapixels.
 FILES = """
 import sys
 from PIL import Image

@@ -1,4 +1,4 @@
-"""What a case meets behind a link: the partner's receiver, the provider at which reviewers sign in, and the console. Imported by
+"""The servers that a case passes after a link: the partner's receiver, the provider at which reviewers sign in, and the console. Imported by
 Tests/capture.py."""
 
 import base64

@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Who sees what of a case, and what becomes of what a reviewer typed.
+/// Who sees which part of a case, and what happens to a reviewer's text.
 @Suite struct ConsoleCaseTests {
     /// In every document of ``ConsoleSite/cases(_:count:)``.
     private static let field = "zqmark"
@@ -45,7 +45,7 @@ import Testing
         for browser in [ann, bob] {
             text = try await page(browser)
             #expect(isClosed(text) && text.contains("This case is decided: REJECTED, FAKE, by bob"))
-            #expect(text.contains("That confirmed what ann had decided.") && text.contains("action='/cases/next'"))
+            #expect(text.contains("This confirmed the decision of ann.") && text.contains("action='/cases/next'"))
         }
         #expect(try await self.looks(site, id, of: "ann") == 4)
         #expect(try await self.looks(site, id, of: "bob") == 5)
@@ -106,7 +106,7 @@ import Testing
         }
         // Never taken.
         var answer = try await ann.post("/cases/\(id)/decide", self.type("PASSED"))
-        #expect(keeps(answer, 409, "You do not have the case. Take it, look at it, and record the decision then."))
+        #expect(keeps(answer, 409, "You have not taken the case. Take it, look at it, and then record the decision."))
         #expect(answer.text.contains("Your decision is not recorded.") && !answer.text.contains("zqmark"))
         // Somebody else's by now.
         #expect(try await ann.post("/cases/\(id)/take").status == 303)

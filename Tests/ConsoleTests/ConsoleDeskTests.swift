@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// What stands beside a case, and the pages about queue and workers.
+/// The information next to a case, and the pages about queue and workers.
 @Suite struct ConsoleDeskTests {
     private let quad = Quad(
         topLeft: Point(x: 0, y: 0), topRight: Point(x: 1, y: 0), bottomRight: Point(x: 1, y: 1),
@@ -294,7 +294,7 @@ import Testing
         // Without any, there is no plot that says "at most 0".
         try await site.admin.execute("UPDATE insp.queue_sample SET partners_cut = true")
         let none = try await eve.get("/plots?hours=1&partner=shop").text
-        #expect(none.contains("Nothing was measured in this time.") && !none.contains("at most 0"))
+        #expect(none.contains("Nothing was measured in this period.") && !none.contains("at most 0"))
         try await site.close()
     }
 

@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Two persons who decide one case.
+/// Two people who decide one case.
 @Suite struct ConsoleSecondTests {
     private func site() async throws -> ConsoleSite {
         let site = try await ConsoleSite()

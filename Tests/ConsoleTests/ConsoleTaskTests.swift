@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Tasks go on and end whatever fails, keep nobody waiting, and are forgotten in time.
+/// Tasks continue and end whatever fails, keep nobody waiting, and are deleted in time.
 @Suite struct ConsoleTaskTests {
     private func letters(_ site: ConsoleSite, _ partner: String, _ count: Int) async throws {
         try await site.admin.execute(
@@ -20,7 +20,7 @@ import Testing
         try #require(try await browser.begin(fields).status == 303)
     }
 
-    /// Works off everything, also what fails on the way, as consoles do.
+    /// Completes all tasks, including those that fail on the way, as consoles do.
     private func finish(_ site: ConsoleSite) async throws {
         for _ in 0..<100 where try await site.count("insp.console_task WHERE ended_at IS NULL") > 0 {
             _ = try? await site.store.step()

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What becomes of a session while somebody types, and of what was typed once it has ended.
+/// What happens to a session while somebody types, and to the text once it has ended.
 @Suite struct ConsoleTypingTests {
     private let typed = ["decision": "PASSED", "label": "zqlabel", "note": "zqtyped\r\n<b>more"]
 

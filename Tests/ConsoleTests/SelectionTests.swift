@@ -87,7 +87,7 @@ import Testing
             """)
         let browser = try await site.person("ann", "operator:bank")
         let page = try await browser.get("/tasks/new?kind=jobs").text
-        #expect(page.contains("Act on more than 5000 jobs") && page.contains("They are counted up to 5000."))
+        #expect(page.contains("Act on more than 5000 jobs") && page.contains("Only the first 5000 are counted."))
         #expect(
             try await browser.begin(["kind": "jobs", "action": "cancel", "reason": "by mistake"]).status == 303)
         #expect(try await site.count("insp.console_task WHERE total = 10100") == 1)

@@ -1,4 +1,4 @@
-"""What the sealed jobs of Tests/custody.py are made of: all workflows, on images, frames, a chip's files and sessions of a vendor; and how
+"""The inputs of the sealed jobs of Tests/custody.py: all workflows, on images, frames, a chip's files and sessions of a vendor; and how
 they are erased."""
 
 import base64
@@ -11,7 +11,7 @@ import sys
 from Custody import vendor
 
 # Each kind of job: its workflow and its parts. An odd number of kinds: each is then submitted by the gateway and by the command line.
-# The vendor's server takes each session once, so that a job has a file of its own.
+# The vendor's server takes each session once, so each job has its own file.
 KINDS = (
     ("id", {"front": "specimens/passport.jpg"}),
     ("id_identity", {"front": "specimens/id_front.jpg", "back": "specimens/id_back.jpg", "face": "faces/obama2.jpg"}),

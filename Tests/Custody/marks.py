@@ -1,4 +1,4 @@
-"""Bytes that must not be found where they do not belong, and the search for them."""
+"""Bytes that must not appear where they do not belong, and the search for them."""
 
 import base64
 import os

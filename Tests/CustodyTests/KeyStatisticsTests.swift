@@ -3,7 +3,7 @@ import Testing
 
 @testable import Custody
 
-/// What the server itself keeps of keys.
+/// What the server itself keeps about keys.
 @Suite struct KeyStatisticsTests {
     @Test func `The planner's statistics hold no sample of keys or pseudonyms`() async throws {
         let fixture = try await KeyStoreFixture()

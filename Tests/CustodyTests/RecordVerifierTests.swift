@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The verifier over files that somebody made to break it.
+/// The verifier on files that are meant to break it.
 @Suite struct RecordVerifierTests {
     private static let zeros = String(repeating: "0", count: 64)
 

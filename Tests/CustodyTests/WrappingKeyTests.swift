@@ -16,7 +16,7 @@ import Testing
 
     private static func bytes(_ key: SecretKey) -> Data { key.withBytes { Data($0) } }
 
-    /// What every holder of a wrapping key must do.
+    /// The duties of every holder of a wrapping key.
     private static func check(_ key: any WrappingKey, _ other: any WrappingKey) async throws {
         let secret = SecretKey.random()
         let wrapped = try await key.wrap(secret, Self.associated)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What deploy/install-deps.sh asks apt for, and what it refuses before: on another distribution, without a toolchain, with an old one. Apt
-# and dpkg are stand-ins that note how they are called, on a machine where nothing is installed.
+# and dpkg are stand-ins that note how they are called, on a machine with nothing installed.
 #
 # Usage: Tests/Deployment/dependencies.sh FOLDER     as root, in mounts of its own: unshare -m
 set -euo pipefail

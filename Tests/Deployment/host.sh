@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs inspectd on a host as deploy/DEPLOYING.md says under "Hosts" and "Roles", with the commands that stand there, and holds the
-# units to what they promise under a real systemd. Run by Tests/image.sh as a unit of a container that has just booted; it changes the
+# Installs inspectd on a host with the commands in deploy/DEPLOYING.md under "Hosts" and "Roles", and checks the units'
+# promises under a real systemd. Run by Tests/image.sh as a unit of a container that has just booted; it changes the
 # system that it runs on, so nowhere else.
 #
 # Usage: host.sh FOLDER     with release/ (what an operator carries to a host), DEPLOYING.md, passport.jpg and face.jpg
@@ -10,7 +10,7 @@ cd "$1"
 folder=$PWD
 [ "$(systemd-detect-virt --container)" = systemd-nspawn ] || { echo "host.sh: only inside Tests/image.sh's container" >&2; exit 2; }
 
-# A section's so-and-so-many-th block of a language in DEPLOYING.md, as printed.
+# The n-th block of a language in a section of DEPLOYING.md, as printed.
 block() {
     awk -v title="## $1" -v fence="\`\`\`$2" -v number="$3" '
         /^## / { inside = $0 == title }

@@ -1,5 +1,5 @@
-"""deploy/kubernetes beyond its schemas: each pod is restricted, is asked how it is, and mounts what it declares; secrets are only named, and
-DEPLOYING.md makes each of them; and the server of postgresql.yaml starts, with its settings and a certificate, and answers its probes.
+"""deploy/kubernetes beyond its schemas: each pod is restricted, is probed, and mounts what it declares; secrets are only named, and
+DEPLOYING.md creates each of them; and the server of postgresql.yaml starts, with its settings and a certificate, and answers its probes.
 
 Usage: kubernetes.py KEYS FOLDER     with PyYAML; KEYS is the manifest of the key store; FOLDER is on a path that PostgreSQL's account may enter
 """

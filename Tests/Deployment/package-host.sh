@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The package's services under a systemd that has booted: nothing starts without settings, what is enabled runs and ends with the package.
+# The package's services under a systemd that has booted: nothing starts without settings, and enabled services run and end with the package.
 # Run by Tests/package.sh --boot as a unit of a container, in a root without the package; it changes the machine that it runs on.
 #
 # Usage: package-host.sh FOLDER     with the packages; writes "pass" if all is as described

@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Capture links: what a partner's server may ask for, and what its holder can do with it.
+/// Capture links: what a partner's server may ask for, and what a link's holder can do with it.
 @Suite struct CaptureLinkTests {
     private static let scopes = "{capture,read,create}"
     private static let image = PNG.noise(width: 64, height: 64)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a link's page learns at once of a selfie.
+/// What a link's page learns at once about a selfie.
 @Suite struct CaptureSelfieTests {
     private static let browser = String(repeating: "b", count: 43)
 

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a link's page says of what it sends and keeps, and whether that is so.
+/// What a link's page says about what it sends and keeps, and whether that is true.
 @Suite struct CaptureTextTests {
     /// Of each version of the consent's text that a record may name, the SHA-256 of its words.
     private static let versions = ["2": "1d1dd619e9a70a7961198449d80b317f1d96c1197fc35ea3c3d264f87703192f"]

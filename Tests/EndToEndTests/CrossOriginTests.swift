@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// What a browser asks before a page of another origin may read an answer.
+/// A browser's requests before a page of another origin may read an answer.
 @Suite struct CrossOriginTests {
     private static let page = "https://app.example.com"
     private static let asked = [

@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// `inspectd audit deletions`: what was erased of a partner, signed, and compared with the record it was made of.
+/// `inspectd audit deletions`: a signed report of a partner's erased data, compared with the record that it was made from.
 @Suite struct DeletionReportTests {
     private static let template = "repeat('0', 1024), 'e', repeat('0', 64)"
 
@@ -23,7 +23,7 @@ import Testing
         return ids
     }
 
-    /// Every way in which something goes, of two partners.
+    /// Every way in which data is deleted, for two partners.
     private func erase(_ site: AuditSite) async throws {
         _ = try await site.admin.query("SELECT insp.create_partner('bank', 'https://hooks.example.com/b')")
         for partner in ["acme", "bank"] {

@@ -83,7 +83,7 @@ import Testing
             #expect(worker.status == 0, "\(worker.errors)")
         }
 
-        /// Which of these texts any file of the server has: tables, indexes, WAL, log.
+        /// Which of these texts any file of the server contains: tables, indexes, WAL, log.
         func found(_ texts: [String]) async throws -> Set<String> {
             try await self.connection.execute("CHECKPOINT")
             let parts = URLComponents(string: self.main.url)

@@ -21,7 +21,7 @@ struct Gateway {
         var headers: [String: String]
         var body: Data
 
-        /// The body as JSON; empty where it is none.
+        /// The body as JSON; empty if it is not JSON.
         var document: [String: Any] { (try? members(self.body)) ?? [:] }
         var code: String? { self.document["code"] as? String }
         var id: String? { self.document["id"] as? String }

@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Every call that a credential makes is on record.
+/// Every call with a credential is recorded.
 @Suite struct GatewayAccessTests {
     /// Calls each operation of the description that needs a credential, and looks for its row.
     private struct Walk {

@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// The calls of the contract beside creating a job and getting its result, as a partner makes them that has HTTP alone.
+/// The contract's calls other than creating a job and getting its result, as made by a partner that has only HTTP.
 @Suite struct GatewayContractTests {
     private static let everything = "{create,read,images,session}"
     private static let image = PNG.noise(width: 64, height: 64)

@@ -3,7 +3,7 @@ import InspectCore
 import TestSupport
 import Testing
 
-/// What a partner reads of a wrong request: the code, the field that is wrong, and what is allowed where that is a closed set.
+/// What a partner reads about a wrong request: the code, the wrong field, and the allowed values if they are a closed set.
 @Suite struct GatewayProblemTests {
     /// A wrong request.
     struct Wrong: Sendable {

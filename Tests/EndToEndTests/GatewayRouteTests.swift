@@ -8,7 +8,7 @@ import Testing
 
 /// Every call of the gateway's table, each with requests that must be refused.
 @Suite struct GatewayRouteTests {
-    /// What a request must come to.
+    /// The expected outcome of a request.
     private struct Outcome {
         var status: Int
         /// `nil`: it is no problem document.

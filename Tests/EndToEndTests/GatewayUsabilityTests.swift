@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Instant feedback: images are judged beside the gateway, without a job.
+/// Instant feedback: images are judged next to the gateway, without a job.
 @Suite struct GatewayUsabilityTests {
     private static func codes(_ answer: Gateway.Answer) -> [String] {
         (answer.document["reasons"] as? [[String: Any]] ?? []).compactMap { $0["code"] as? String }

@@ -1,4 +1,4 @@
-"""The faults. Each takes the world, its lane's random numbers and how long it should last, and leaves all as it was."""
+"""The faults. Each takes the world, its lane's random numbers and its duration, and restores everything afterwards."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""What the fault suite runs: PostgreSQL, PgBouncer, a callback receiver and real workers. Everything is started here, in
+"""The programs that the fault suite runs: PostgreSQL, PgBouncer, a callback receiver and real workers. Everything is started here, in
 a folder of its own, and ended here."""
 
 import glob

@@ -1,4 +1,4 @@
-"""What must hold at the end, from the database and from what the partner received."""
+"""Checks at the end, of the database and of what the partner received."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Writes BMP files field by field, so that a test can also write wrong ones."""
+"""Writes BMP files field by field, so that a test can also write invalid ones."""
 
 import struct
 

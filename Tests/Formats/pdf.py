@@ -1,4 +1,4 @@
-"""Writes PDFs of one image (ISO 32000-1), object by object, so that a test can also write wrong ones."""
+"""Writes PDFs of one image (ISO 32000-1), object by object, so that a test can also write invalid ones."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""The statements of a frozen release, run: a body that PREPARE finds in order may still fail, or give something else, when it runs."""
+"""Runs the statements of a frozen release: a body that PREPARE accepts may still fail, or give a different result, when it runs."""
 
 import json
 import os

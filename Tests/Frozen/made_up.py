@@ -1,4 +1,4 @@
-"""Later scripts that were made up: by them, Tests/freeze.sh shows that it sees what it must, and objects to nothing else."""
+"""Made-up later scripts: with them, Tests/freeze.sh shows that it detects what it must, and objects to nothing else."""
 
 import glob
 import os

@@ -1,4 +1,4 @@
-"""What an upgrade may take from whoever goes on with the old program: rows, files of tables, rights, defaults."""
+"""What an upgrade may take from those who continue with the old program: rows, files of tables, rights, defaults."""
 
 import collections
 import os

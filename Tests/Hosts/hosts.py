@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs on several hosts whose links and lives end; started by Tests/hosts.sh. See there for what it does."""
+"""Jobs on several hosts that lose their links or die; started by Tests/hosts.sh, which describes it."""
 
 import argparse
 import json

@@ -49,9 +49,10 @@ struct FaceEmbeddingTests {
         #expect(self.message(embedding) == "an embedding has 1024 hexadecimal digits, not 1025")
         embedding = Self.embedding()
         embedding.hex = "g" + embedding.hex.dropFirst()
-        #expect(self.message(embedding) == "an embedding has a character that is no hexadecimal digit")
-        #expect(self.message(Self.embedding { $0[5] = .nan }) == "an embedding holds a number that is not finite")
-        #expect(self.message(Self.embedding { $0[5] = -.infinity }) == "an embedding holds a number that is not finite")
+        #expect(self.message(embedding) == "an embedding has a character that is not a hexadecimal digit")
+        #expect(self.message(Self.embedding { $0[5] = .nan }) == "an embedding contains a number that is not finite")
+        #expect(
+            self.message(Self.embedding { $0[5] = -.infinity }) == "an embedding contains a number that is not finite")
         embedding.hex = String(repeating: "0", count: 1024)
         #expect(self.message(embedding) == "an embedding has a norm that no face has")
         #expect(self.message(Self.embedding { $0[0] = 1.5 }) == "an embedding has a norm that no face has")

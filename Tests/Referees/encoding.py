@@ -1,4 +1,4 @@
-"""Puts keys and signatures of others into the forms in which the product takes them: DER, PEM, CMS."""
+"""Converts others' keys and signatures to the forms that the product takes: DER, PEM, CMS."""
 
 import base64
 

@@ -1,6 +1,6 @@
 """Issues security objects of chips with a fault in one place, for the suites beside this file. Needs the openssl program.
 
-Data groups are those of Tests/chips.py. Certificates and messages are put together here, since openssl makes none that is wrong.
+Data groups are those of Tests/chips.py. Certificates and messages are assembled here, since openssl makes no invalid ones.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Asks the product about cases of others and judges its answers, for the suites beside this file.
 
-What comes out otherwise for a reason is in SUITE.exceptions, a rule in a line:
+Cases with a different outcome for a reason are in SUITE.exceptions, one rule a line:
 
     FAMILY CONDITIONS EXPECTED:ANSWERED REASON
 

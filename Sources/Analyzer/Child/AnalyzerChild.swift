@@ -55,7 +55,7 @@ private struct JobLoop {
         while true {
             let frame = try Frame.receive(from: self.socket, limit: self.largestFrame, deadlineNanoseconds: 0)
             switch frame.kind {
-            // One attempt's parts, once: a second table would be another job's.
+            // One attempt's parts, once: a second table would belong to another job.
             case .begin where !self.hasBegun:
                 self.parts = try PartTable.views(frame.payload, in: self.memory)
                 self.hasBegun = true

@@ -28,7 +28,7 @@ package enum AnalyzerServer {
         do {
             try SystemError.check("prepare", csys_prepare_parent(control))
             let engine = try self.makeSingleThreaded(makeEngine)
-            // From here on nothing is opened and no rights are needed; what all forks would do is done once.
+            // From here on nothing is opened and no rights are needed; work that every fork would repeat is done once.
             try SystemError.check("capset", csys_drop_capabilities())
             try SystemError.check("sandbox", csys_prepare_sandbox())
             try SystemError.check("heap", csys_prepare_forks())
@@ -101,7 +101,7 @@ private struct WarmParentLoop {
             }
         }
         for pid in self.children.keys { csys_kill_group(pid) }
-        // So that no analyzer is left when the worker sees this process end.
+        // So that no analyzer remains when the worker sees this process end.
         var end = csys_exit()
         for pid in self.children.keys { csys_reap(pid, 5000, &end) }
     }

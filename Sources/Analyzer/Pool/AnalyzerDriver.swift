@@ -33,7 +33,7 @@ final class AnalyzerDriver: @unchecked Sendable {
     /// The process that has the current job's parts, and no other job's.
     private(set) var child: ChildConnection?
     private var sequence: UInt32 = 0
-    /// The job in hand.
+    /// The current job.
     private var current: UInt64?
 
     /// How long an analyzer may take to end after its job.
@@ -60,7 +60,7 @@ final class AnalyzerDriver: @unchecked Sendable {
         }
     }
 
-    /// Asks the job's process to end, which erases all it kept.
+    /// Asks the job's process to end, which erases everything that it kept.
     ///
     /// - Parameter whenGone: Called once the process is gone; until then it holds a person's data.
     func end(_ job: AnalyzerJob, whenGone: @escaping @Sendable () -> Void) {
@@ -150,7 +150,7 @@ final class AnalyzerDriver: @unchecked Sendable {
     ) -> InspectError {
         self.child = nil
         let end: ProcessEnd?
-        // A process that closed its socket is about to end by itself; its own signal says more than the pool's SIGKILL.
+        // A process that closed its socket is about to end anyway; its own signal is more informative than the pool's SIGKILL.
         let grace: Duration = if case .closed = failure, !cancelled { .milliseconds(100) } else { .zero }
         switch child.kill(after: grace, patience: Self.killPatience) {
         case .ended(let known): end = known
@@ -185,11 +185,11 @@ private struct ProcessLoss {
         let stage = "stage \(stage)"
         switch self.failure {
         case .deadline: return InspectError(.analyzerTimeout, "\(stage): no answer within \(deadline)")
-        case .garbage: return InspectError(.analyzerCrashed, "\(stage): the answer breaks the protocol")
+        case .garbage: return InspectError(.analyzerCrashed, "\(stage): the answer violates the protocol")
         case .tooLarge(let size):
             return InspectError(
                 .analyzerCrashed, "\(stage): an answer of \(size) bytes; the limit is \(configuration.largestFrame)")
-        // Its parts could not be written for lack of memory.
+        // Its parts could not be written because memory ran out.
         case .system(let code) where [ENOSPC, ENOMEM].contains(code):
             return self.outOfMemory(stage, configuration)
         case .closed, .system: break

@@ -140,7 +140,7 @@ package struct AnalyzerSession: Sendable {
     let driver: AnalyzerDriver
     let job: AnalyzerJob
 
-    /// Has the process run one stage.
+    /// Makes the process run one stage.
     ///
     /// After a failure that ended the process, the next call gets a new one with the same parts.
     ///

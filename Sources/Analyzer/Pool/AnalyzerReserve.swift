@@ -79,7 +79,7 @@ final class AnalyzerReserve: Sendable {
         try self.queue.sync { Result { () throws(InspectError) in try self.fill() } }.get()
     }
 
-    /// Replaces processes of earlier parents by those of the present one.
+    /// Replaces processes of earlier parents by those of the current one.
     func renew() {
         self.dismissOld()
         self.refill()
@@ -114,8 +114,8 @@ final class AnalyzerReserve: Sendable {
             do {
                 let child = try self.fork()
                 self.state.withLock { state in if !state.isClosed { state.ready.append(child) } }
-                // It was replaced while it forked. Its process could wait here for ever, since the newest is taken first, and with it
-                // the parent and its models.
+                // It was replaced while it forked. Its process could wait here for ever, since the newest is taken first, and would
+                // keep the parent and its models in memory.
                 if child.parent !== self.supervisor.current { self.dismissOld() }
             } catch {
                 self.retryLater()

@@ -23,7 +23,7 @@ final class ChildConnection: Sendable {
         case childFailed(InspectError)
     }
 
-    /// Has the parent fork an analyzer and waits until it is ready. Blocks.
+    /// Makes the parent fork an analyzer and waits until it is ready. Blocks.
     init(parent: WarmParent, configuration: AnalyzerConfiguration) throws(ForkFailure) {
         let begun = csys_now_nanoseconds()
         self.parent = parent
@@ -82,10 +82,10 @@ final class ChildConnection: Sendable {
     /// Whether the process can take its job. Before that only the end of the stream can have arrived.
     var isIdle: Bool { csys_has_input(self.socket.raw) == 0 }
 
-    /// Has the process killed, which closes the socket. From any thread.
+    /// Asks the parent to kill the process, which closes the socket. May be called from any thread.
     func kill() { self.parent.kill(self.number) }
 
-    /// Has the process killed, if it does not end by itself within `grace`, and waits until it is gone.
+    /// Asks the parent to kill the process if it does not end within `grace`, and waits until it is gone.
     func kill(after grace: Duration = .zero, patience: Duration) -> ChildEnd.Outcome {
         if case .ended(let end) = self.end.wait(grace) { return .ended(end) }
         self.kill()

@@ -5,7 +5,7 @@ internal import Synchronization
 /// A warm parent forked from this process rather than started as a program.
 ///
 /// Starting a program loads seventy libraries, which takes half as long as analysing an image. A command that has just begun has
-/// one thread and no secret in memory but its environment, which the fork overwrites, so forking it equals starting the program.
+/// one thread and no secret in memory except its environment, which the fork overwrites, so forking it is as good as starting the program.
 /// Long-running processes start programs.
 package final class ForkedParent: Sendable {
     struct Process {
@@ -20,7 +20,7 @@ package final class ForkedParent: Sendable {
 
     /// Forks. The child creates its engine meanwhile and serves the pool that is configured with the result.
     ///
-    /// - Returns: `nil` where that is impossible, as in a process with several threads: the pool then starts a program.
+    /// - Returns: `nil` if that is impossible, as in a process with several threads: the pool then starts a program.
     package static func fork(makeEngine: () throws -> any AnalyzerEngine) -> ForkedParent? {
         guard csys_thread_count() == 1 else { return nil }
         var sockets: (ours: CInt, theirs: CInt) = (-1, -1)

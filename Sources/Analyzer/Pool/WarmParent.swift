@@ -13,7 +13,7 @@ final class WarmParent: Sendable {
     private let control: FileDescriptor
     private let errors: FileDescriptor
     private let state = Mutex(State())
-    /// Reads the parent's messages on a thread of its own, since reading blocks.
+    /// Reads the parent's messages on a separate thread, since reading blocks.
     private let reader = DispatchQueue(label: "inspectd.analyzer.parent")
 
     private struct State {
@@ -119,7 +119,7 @@ final class WarmParent: Sendable {
         }
     }
 
-    /// How long a program that is open for writing is waited for.
+    /// How long to wait for a program that is open for writing.
     private static let longestWrite: Duration = .seconds(2)
 
     private static func spawn(

@@ -199,7 +199,7 @@ final class WarmParentSupervisor: Sendable {
         self.startLater()
     }
 
-    /// Kills a parent that does not obey, and waits until it is gone.
+    /// Kills a parent that does not end when asked, and waits until it is gone.
     func discard(_ parent: WarmParent) {
         parent.killItself()
         self.awaitEnd(of: parent)

@@ -7,7 +7,7 @@ internal import Glibc
 /// the payload. A reply repeats the sequence number of its request.
 struct Frame {
     enum Kind: UInt8 {
-        /// Analyzer → worker, once: it is ready. The sequence number is its pid, for logs and tests alone.
+        /// Analyzer → worker, once: it is ready. The sequence number is its pid, only for logs and tests.
         case hello = 1
         /// Worker → analyzer, once: the table of a job's parts (``PartTable``). No reply.
         case begin = 2
@@ -22,7 +22,7 @@ struct Frame {
     var sequence: UInt32
     var payload: [UInt8]
 
-    /// "INS" in the upper three bytes: other bytes are recognised as no frame at once.
+    /// "INS" in the upper three bytes: any other bytes are refused at once.
     private static let magic: UInt32 = 0x494E_5300
     static let headerSize = 12
 
@@ -30,7 +30,7 @@ struct Frame {
         /// The other end closed the socket.
         case closed
         case deadline
-        /// The bytes received were no frame.
+        /// The bytes received were not a frame.
         case garbage
         case tooLarge(Int)
         case system(CInt)

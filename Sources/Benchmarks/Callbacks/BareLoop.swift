@@ -18,7 +18,7 @@ package struct BareLoop: Codable, Sendable {
     var concurrency: Int
     /// Requests that are measured, without those that open the connections.
     package var count: Int
-    /// Signs each request (`whsec_…`): a body of its own, with the headers that belong to it. `nil`: all requests are the same.
+    /// Signs each request (`whsec_…`), each with a different body and headers. `nil`: all requests are the same.
     package var secret: String?
 
     /// The outcome.
@@ -31,7 +31,7 @@ package struct BareLoop: Codable, Sendable {
 
     private var body: [UInt8] { [UInt8](repeating: UInt8(ascii: "x"), count: self.bodyBytes) }
 
-    /// Runs in a process of its own.
+    /// Runs in a separate process.
     ///
     /// - Parameter program: `inspectd`.
     /// - Throws: ``HTTPError/Code/localFault`` if it cannot be started or fails.

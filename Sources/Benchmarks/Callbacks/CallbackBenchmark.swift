@@ -6,7 +6,7 @@ internal import Postgres
 internal import Synchronization
 
 /// Measures callbacks over the loopback interface: from the outbox's rows through claim, signature and TLS to their
-/// settlement, beside the bare loop of ``BareLoop`` against the same server, and the cost of one hung partner for the
+/// settlement, compared with the bare loop of ``BareLoop`` against the same server, and the cost of one hung partner for the
 /// others.
 package struct CallbackBenchmark: Sendable {
     /// A database with the schema. The benchmark adds partners named `bench-…` and their callbacks: use a scratch one.
@@ -31,7 +31,7 @@ package struct CallbackBenchmark: Sendable {
     package struct Report: Codable, Sendable {
         /// Callbacks a second from claim to settlement, signed and over TLS.
         package var perSecond: Double
-        /// CPU microseconds of this process for one of them, the server's not counted.
+        /// CPU microseconds of this process for one callback, not counting the server's.
         package var cpuMicrosPerPost: Double
         /// From the claim's commit to the request on the wire, in milliseconds: 99th percentile.
         package var p99ClaimToSendMs: Double
@@ -57,17 +57,17 @@ package struct CallbackBenchmark: Sendable {
     package struct HungReport: Codable, Sendable {
         /// `tcp`, `tls`, `dns` or `drip`.
         package var hung: String
-        /// Callbacks a second to the other endpoints, without the hung one and beside it: medians over the rounds.
+        /// Callbacks a second to the other endpoints, without and with the hung one: medians over the rounds.
         package var alonePerSecond: Double
-        /// Beside the hung one.
+        /// With the hung one.
         package var besidePerSecond: Double
-        /// The slowest round of either.
+        /// The slowest round of each kind.
         var aloneMinimum: Double
         var besideMinimum: Double
         /// The share by which the other endpoints are slower: the median over the pairs of rounds, whose two follow each
         /// other, so that a change of the machine's speed affects both. Below 0: noise.
         package var cost: Double
-        /// CPU microseconds of this process for each of the others' callbacks, without and beside: medians.
+        /// CPU microseconds of this process for each of the others' callbacks, without and with it: medians.
         var aloneCpuMicrosPerPost: Double
         var besideCpuMicrosPerPost: Double
         /// In each round.
@@ -76,7 +76,7 @@ package struct CallbackBenchmark: Sendable {
         package var endpoints: Int
     }
 
-    /// Creates partners and endpoints in the database, which must be the benchmark's own.
+    /// Creates partners and endpoints in the database, which only the benchmark may use.
     package func run() async throws -> Report {
         let sink = try LoopbackSink(certificate: LoopbackCertificate(name: "*.bench.example"))
         defer { sink.stop() }
@@ -84,7 +84,7 @@ package struct CallbackBenchmark: Sendable {
         let urls = (0..<self.endpoints).map { "https://partner-\($0).bench.example:\(sink.port)/ok" }
         var ids: [Int64] = []
         for url in urls { ids.append(try await Self.addEndpoint(connection, url)) }
-        // Half of each before and half after.
+        // Half of each kind runs before and half after.
         let bare = BareLoop(
             urls: urls, bodyBytes: self.bodyBytes, certificateAuthorities: sink.certificateFile,
             concurrency: self.endpoints, count: self.callbacks / 2)
@@ -115,7 +115,7 @@ package struct CallbackBenchmark: Sendable {
             callbacks: rounds.map(\.count).reduce(0, +), endpoints: self.endpoints)
     }
 
-    /// Measures alternately without and beside a partner that hangs, so that a machine that becomes busy affects both.
+    /// Measures alternately without and with a partner that hangs, so that a machine that becomes busy affects both.
     package func runHung() async throws -> HungReport {
         guard let mode = self.hung.flatMap({ HungPartner.Mode(rawValue: $0) }) else {
             throw HTTPError(.requestInvalid, "the mode is tcp, tls, dns or drip")
@@ -164,7 +164,7 @@ package struct CallbackBenchmark: Sendable {
         return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
     }
 
-    /// Runs of a bare loop together.
+    /// The combined runs of a bare loop.
     private struct Floor {
         private var requests = 0
         private var seconds = 0.0
@@ -183,7 +183,7 @@ package struct CallbackBenchmark: Sendable {
 
     private static let emptyBodyBytes = 298
 
-    /// What `insp.endpoint.max_inflight` is unless it is set.
+    /// The default of `insp.endpoint.max_inflight`.
     private static let atOnce = 8
 
     private struct Round {
@@ -196,7 +196,7 @@ package struct CallbackBenchmark: Sendable {
         var claimToSendMs: [Double]
     }
 
-    /// Delivers ``callbacks`` over some endpoints with a dispatcher of its own, after a few for each that open connections.
+    /// Delivers ``callbacks`` over some endpoints with a separate dispatcher, after a few for each that open connections.
     ///
     /// - Parameter startsWith: An endpoint of which callbacks must be under way before the measurement begins.
     private func deliver(
@@ -216,8 +216,8 @@ package struct CallbackBenchmark: Sendable {
         }
         let run = Task { await dispatcher.run() }
         defer { run.cancel() }
-        // All connections are opened before the clock starts, as the bare loop's are: nothing is answered until each endpoint
-        // has as many requests under way as it may have at once.
+        // All connections are opened before the clock starts, as in the bare loop: nothing is answered until each endpoint
+        // has its maximum number of requests under way.
         let warm = 16 * endpoints.count
         sink.hold()
         for endpoint in endpoints { try await self.add(16, endpoint: endpoint.id, url: endpoint.url, connection) }
@@ -258,7 +258,7 @@ package struct CallbackBenchmark: Sendable {
             sinkMicros: serving / Double(total) * 1e6, claimToSendMs: delivered.waitsMs)
     }
 
-    /// Waits until `count`, which is read every so many milliseconds, is at least `goal`.
+    /// Waits until `count`, which is read at this interval in milliseconds, is at least `goal`.
     ///
     /// - Throws: ``InspectError`` once it has not changed for two minutes.
     private static func reach(
@@ -302,7 +302,7 @@ package struct CallbackBenchmark: Sendable {
     }
 
     private func add(_ count: Int, endpoint: Int64, url: String, _ connection: PostgresConnection) async throws {
-        // As finished jobs leave them, with a key that makes the body as long as intended.
+        // As written by finished jobs, with an extra member that brings the body to the intended length.
         _ = try await connection.query(
             """
             INSERT INTO insp.callback (job_id, public_id, endpoint_id, url, decision, definition_key)

@@ -4,7 +4,7 @@ internal import Foundation
 internal import HTTPClient
 internal import Synchronization
 
-/// A partner that accepts a request and never finishes it; each mode hangs at another step.
+/// A partner that accepts a request and never finishes it; each mode hangs at a different step.
 final class HungPartner: Sendable {
     enum Mode: String, CaseIterable, Sendable {
         /// No answer to the connection's first packet.
@@ -13,7 +13,7 @@ final class HungPartner: Sendable {
         case tls = "tls"
         /// A name whose look-up never returns.
         case dns = "dns"
-        /// A header without end, a byte every tenth of a second.
+        /// An endless header, one byte every tenth of a second.
         case drip = "drip"
     }
 
@@ -32,7 +32,7 @@ final class HungPartner: Sendable {
             (self.port, self.descriptors) = (port, [descriptor])
         case .tcp:
             let (descriptor, port) = try LoopbackSink.listen(backlog: 0)
-            // With the queue of connections full, the kernel drops what comes next.
+            // When the queue of connections is full, the kernel drops further ones.
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian

@@ -8,7 +8,7 @@ internal import Synchronization
 /// An HTTPS server on the loopback interface that answers every POST with 200 and an empty body, so that a benchmark
 /// measures the sender. A path that starts with `/drip` gets an endless header, a byte every tenth of a second.
 ///
-/// One thread and epoll; it understands what ``CurlMulti`` sends, and nothing else.
+/// One thread and epoll; it understands only what ``CurlMulti`` sends.
 final class LoopbackSink: Sendable {
     let port: UInt16
     private let certificate: LoopbackCertificate
@@ -36,7 +36,7 @@ final class LoopbackSink: Sendable {
     /// Requests that wait for an answer.
     var waiting: Int { self.held.load(ordering: .acquiring) }
 
-    /// Holds all answers from now on, so that a further request needs a further connection.
+    /// Holds all answers from now on, so that each further request needs another connection.
     func hold() { self.isHolding.store(true, ordering: .releasing) }
 
     /// Answers the waiting requests within a tenth of a second, and then all further ones.
@@ -112,9 +112,9 @@ private struct SinkState {
         epoll_ctl(self.epoll, EPOLL_CTL_ADD, descriptor, &event)
     }
 
-    /// Serves what is ready, for a tenth of a second at most.
+    /// Serves the ready connections, for a tenth of a second at most.
     ///
-    /// - Parameter isHolding: Whether requests are read and not answered.
+    /// - Parameter isHolding: Whether requests are read but not answered.
     mutating func wait(isHolding: Bool) {
         if !isHolding, !self.held.isEmpty {
             for descriptor in self.held { self.answer(descriptor) }
@@ -198,7 +198,7 @@ private struct SinkState {
             } else {
                 self.answer(descriptor)
             }
-            // Usually nothing: a read to find out would be another system call for each request.
+            // Usually nothing is left: a read to find out would be another system call for each request.
             guard SSL_has_pending(session) == 1 else { return }
         }
     }

@@ -1,10 +1,10 @@
 internal import Foundation
 package import InspectCore
 
-/// Simulates the light that a camera measures on a face before a screen that shows colours.
+/// Simulates the light that a camera measures on a face in front of a screen that shows colours.
 ///
 /// Each region's light is its albedo times the ambient light plus the screen's, times exposure and white balance, which follow the
-/// mean with a delay; then noise, clipping and the steps of eight bits. Light is from 30 to 500 lux indoors and a phone at arm's
+/// mean with a delay; then come noise, clipping and rounding to eight bits. Light is from 30 to 500 lux indoors and a phone at arm's
 /// length. It does not model mixed light that moves, make-up that glows, or a face that leaves its place.
 package struct ColourFlashSimulation: Sendable {
     /// Colours of a challenge.
@@ -131,7 +131,7 @@ private struct Room {
             self.flashGains = Gains(forehead: gain, cheeks: gain, nose: gain, background: gain)
         case .plane:
             self.answerGains = .none
-            // Half of the prints are cut out along the face, before a background of their own.
+            // Half of the prints are cut out along the face, in front of their own background.
             let isCutOut = random.uniform(0...1) < 0.5
             let tilt = random.uniform(-0.02...0.02)
             self.flashGains = Gains(
@@ -184,7 +184,7 @@ private struct Camera {
         let isLocked = random.uniform(0...1) < 0.5
         self.exposureMs = isLocked ? nil : random.uniform(300...1500)
         self.balanceMs = isLocked ? nil : random.uniform(800...4000)
-        // Of a region's mean: what is left of the pixels' noise and of JPEG.
+        // Of a region's mean: the remaining noise of the pixels and of JPEG.
         self.noise = random.logarithmic(0.001...0.006)
         self.wobble = random.logarithmic(0.001...0.006)
     }
@@ -210,7 +210,7 @@ private struct Camera {
             }
         }
         self.gains = gains
-        // The head moves a little, and its shading with it.
+        // The head moves a little, and its shading moves with it.
         self.drift = 0.9 * self.drift + self.wobble * random.normal()
         return scene.enumerated().map { index, light in
             func channel(_ value: Double, _ gain: Double) -> Double {

@@ -14,7 +14,7 @@ package enum LivenessSimulation {
             self.subjects[subject.rawValue] ?? SimulationTally()
         }
 
-        /// The limits that are missed; empty where all hold: living people are rejected in at most 5 % of the runs
+        /// The limits that are missed; empty if all hold: living people are rejected in at most 5 % of the runs
         /// (what is inconclusive counts as rejected), attacks accepted in at most 1 %; guesses at most as often as
         /// arithmetic says, within chance (three standard deviations).
         package var faults: [String] {

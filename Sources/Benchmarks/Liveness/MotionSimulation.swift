@@ -1,7 +1,7 @@
 internal import Foundation
 package import InspectCore
 
-/// Simulates the track of a face that is asked for motions.
+/// Simulates the track of a face whose owner is asked for motions.
 ///
 /// Landmarks and measures have the noise that the tracker shows on captures of people at rest; people react after a moment,
 /// with motions of different strength, and blink spontaneously. It does not model faces that the detector loses, or masks.
@@ -29,7 +29,7 @@ package struct MotionSimulation: Sendable {
             } while made == challenge.steps && subject != .guess
         }
         if subject == .plane { made = [] }
-        // Motions one after the other, each after the time that it takes to read and to begin.
+        // Motions one after another, each after the time needed to read the instruction and begin.
         var acts: [Act] = []
         var timeMs = challenge.stepsBeginMs
         for step in made {
@@ -79,7 +79,7 @@ private struct Act {
         self.startMs = startMs
         switch step {
         case .blink:
-            // Share of the opening that is left.
+            // Remaining share of the opening.
             self.strength = random.uniform(0.3...0.5)
             self.endMs = startMs + random.uniform(170...400)
         case .smile:
@@ -112,7 +112,7 @@ private struct Act {
     }
 }
 
-/// A face with its own proportions, and the noise of its measures.
+/// A face with individual proportions and noise of its measurements.
 private struct SimulatedFace {
     private let isPlane: Bool
     private let eyeOpening: Double
@@ -173,7 +173,7 @@ private struct SimulatedFace {
                 sin(2 * .pi * timeMs / self.wave.periods[index] + self.wave.phases[index])
             }
             let (turn, tilt) = (self.wave.turn * wave(0), self.wave.tilt * wave(1))
-            // Points of a plane: turning brings the eyes together, tilting shortens what is below them.
+            // Points of a plane: turning brings the eyes closer together, tilting shortens the part below them.
             shrink = cos(turn)
             drop *= cos(tilt) / cos(turn)
             self.sway.x += self.wave.shift / 10 * wave(2)

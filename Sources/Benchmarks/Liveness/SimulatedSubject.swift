@@ -15,7 +15,7 @@ extension SplitMix64 {
         return radius * cos(2 * .pi * Double.random(in: 0..<1, using: &self))
     }
 
-    /// As the database draws them: no two in a row alike.
+    /// As the database draws them: no two equal in a row.
     mutating func sequence<Kind: Equatable>(of kinds: [Kind], count: Int) -> [Kind] {
         var drawn: [Kind] = []
         while drawn.count < count {

@@ -37,7 +37,7 @@ struct BacklogFill: Sendable {
         for table in ["ready", "job", "part"] {
             try await admin.execute("VACUUM (ANALYZE) insp.\(table)", timeout: .seconds(3600))
         }
-        // Only some roles may; what was not written yet is then written while something is measured.
+        // Only some roles may do this; otherwise, the remaining pages are written during a measurement.
         try? await admin.execute("CHECKPOINT", timeout: .seconds(600))
         progress("filled \(jobs) jobs in \(Int((.now - start).seconds)) s")
     }

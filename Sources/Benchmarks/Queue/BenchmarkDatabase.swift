@@ -3,14 +3,14 @@ internal import InspectCore
 internal import JobQueue
 internal import Postgres
 
-/// The database that a benchmark runs in: its partners and requests, and the check that every job is whole.
+/// The database that a benchmark runs in: its partners and requests, and the check that every job is complete.
 struct BenchmarkDatabase: Sendable {
     let url: String
     let admin: PostgresConnection
     /// Jobs with a higher number belong to the benchmark.
     let first: Int64
 
-    /// Lends a connection to an empty queue, or to one in which the benchmark's own jobs wait from an earlier run.
+    /// Lends a connection to an empty queue, or to one with only the benchmark's waiting jobs from an earlier run.
     static func with<Result: Sendable>(
         _ url: String, allowingWaiting: Bool = false, _ body: @Sendable (BenchmarkDatabase) async throws -> Result
     ) async throws -> Result {

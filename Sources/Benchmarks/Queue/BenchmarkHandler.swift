@@ -7,7 +7,7 @@ internal import JobQueue
 struct BenchmarkHandler: JobHandler {
     /// Stages whose result is stored before the job's own.
     var stages: [JobStatus] = []
-    /// Time that each job takes, without using the processor.
+    /// How long each job pauses, without using the processor.
     var duration: Duration?
     var onStart: (@Sendable (ClaimedJob) -> Void)?
     /// Opens the keys of sealed jobs.

@@ -98,7 +98,7 @@ final class BenchmarkWorkers: Sendable {
         }
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                // Before the group waits for its other tasks: the first of them ends only with the workers.
+                // Called before the group waits for its other tasks, the first of which ends only with the workers.
                 defer { workers.forEach { $0.stop() } }
                 group.addTask { try await running.value }
                 group.addTask { try await self.watch() }

@@ -3,14 +3,14 @@ internal import InspectCore
 internal import JobQueue
 internal import Postgres
 
-/// A worker reduced to single statements, to time each alone: registers, claims one job at a time with floors, as a worker
-/// does, and finishes it in a second round trip.
+/// A worker reduced to single statements, so that each can be timed: it registers, claims one job at a time with floors, as a
+/// worker does, and finishes it in a second round trip.
 actor ClaimProbe {
     private let connection: PostgresConnection
     private let identity: WorkerIdentity
     private var floors: QueueFloors
     private var lastHeartbeat = ContinuousClock.now
-    /// It runs one job at a time, so its last fence is its lowest.
+    /// It runs one job at a time, so its latest fence is also its lowest.
     private var fenceFloor: Int64 = 0
 
     private init(_ connection: PostgresConnection, _ identity: WorkerIdentity, _ floors: QueueFloors) {
@@ -37,7 +37,7 @@ actor ClaimProbe {
     ///
     /// - Returns: The job, `nil` if none waits, and how long the round trip took.
     func claim() async throws -> (job: ClaimedJob?, seconds: Double) {
-        // A scan of everything, as a worker without work takes it.
+        // A scan of the whole queue, as by a worker without work.
         let plan = self.floors.plan(limit: 1, onlyActive: false)
         let statement = QueueStatements.claim(
             self.identity, leaseTime: .seconds(330), limit: 1, plan.scans, known: self.floors.newest, horizon: true)

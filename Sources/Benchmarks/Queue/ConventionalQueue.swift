@@ -3,9 +3,9 @@ internal import JobQueue
 internal import Postgres
 internal import Synchronization
 
-/// The common design of a queue, for comparison: one table with a state column and a partial index on what is ready. It
-/// gets as many connections as the product's, the same batches, and one round trip for a batch's end and the next one's
-/// claim.
+/// The common design of a queue, for comparison: one table with a state column and a partial index on the ready jobs. It
+/// gets as many connections as the product's queue, the same batches, and one round trip to finish a batch and claim the
+/// next.
 struct ConventionalQueue: Sendable {
     let url: String
     /// Connections that claim and complete, and connections that insert.
@@ -49,7 +49,7 @@ struct ConventionalQueue: Sendable {
         }
     }
 
-    /// Makes the table, runs the queue while `body` watches what is done, and drops the table.
+    /// Makes the table, runs the queue while `body` watches its progress, and drops the table.
     func work<Result: Sendable>(_ body: @escaping @Sendable (Done) async throws -> Result) async throws -> Result {
         let admin = try await self.connect()
         try await admin.execute(

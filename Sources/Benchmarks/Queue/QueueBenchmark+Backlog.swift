@@ -87,7 +87,7 @@ extension QueueBenchmark.Backlog {
         for backlog in self.backlogs.sorted() {
             let waiting = try await database.waiting()
             guard waiting <= backlog else {
-                throw InspectError(.internalError, "\(waiting) jobs wait already, more than \(backlog)")
+                throw InspectError(.internalError, "\(waiting) jobs are already waiting, more than \(backlog)")
             }
             let start = ContinuousClock.now
             try await BacklogFill(database).add(backlog - waiting, like: requests, progress)
@@ -134,7 +134,7 @@ extension QueueBenchmark.Backlog {
         return QueueBenchmark.milliseconds(blocks.map { QueueBenchmark.percentile(Array($0), 0.99) }, 0.5)
     }
 
-    /// Lets a worker drain the queue for a while, and claims single jobs beside it.
+    /// Lets a worker drain the queue for a while, and claims single jobs at the same time.
     private func drain(
         _ database: BenchmarkDatabase, jobs: Int
     ) async throws -> (BenchmarkWorkers.Measured, loaded: [Double]) {
@@ -143,7 +143,7 @@ extension QueueBenchmark.Backlog {
             let probe = try await ClaimProbe.start(database.url)
             let probing = Task { try await probe.claim(.max, pause: .milliseconds(5)) }
             let end = ContinuousClock.now + .seconds(self.seconds)
-            // The probe's jobs are not among the workers', so the end is near when few are left.
+            // The workers do not count the probe's jobs, so the end is near when few are left.
             while .now < end, workers.finished < jobs - jobs / 10 - self.slots {
                 try await Task.sleep(for: .milliseconds(10))
             }

@@ -4,8 +4,8 @@ internal import JobQueue
 internal import Synchronization
 
 extension QueueBenchmark {
-    /// How long a small partner's jobs wait beside a large partner's backlog, and what share the bulk lane gets beside an
-    /// endless stream of urgent jobs.
+    /// How long a small partner's jobs wait next to a large partner's backlog, and the bulk lane's share next to an endless
+    /// stream of urgent jobs.
     package struct Fairness: Sendable {
         /// A connection string or URL.
         package var databaseURL: String
@@ -13,7 +13,7 @@ extension QueueBenchmark {
         package var big = 1_000_000
         /// Jobs of the small partner, enqueued at once.
         package var small = 100
-        /// Number of rounds, alone and beside.
+        /// Number of rounds, alone and next to it.
         package var rounds = 10
         /// Jobs that the worker has at once, and how long each takes.
         package var slots = 16
@@ -37,11 +37,11 @@ extension QueueBenchmark.Fairness {
         package var rounds: Int
         /// Jobs that the worker had at once.
         package var slots: Int
-        /// From the enqueueing call to the start of each of the small partner's jobs, with nobody else's waiting.
+        /// From the enqueueing call to the start of each of the small partner's jobs, while no other jobs wait.
         var aloneP50Ms: Double
         /// The 95th percentile of the same.
         package var aloneP95Ms: Double
-        /// The same beside the large partner's backlog.
+        /// The same next to the large partner's backlog.
         var besideP50Ms: Double
         /// The 95th percentile of the same.
         package var besideP95Ms: Double

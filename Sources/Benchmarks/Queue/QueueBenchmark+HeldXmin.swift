@@ -64,13 +64,13 @@ extension QueueBenchmark.HeldXmin {
         /// The same at the end.
         package var roundTripAfterP50Ms: Double
         var roundTripAfterP99Ms: Double
-        /// Claims of one job each beside the worker, in the last window.
+        /// Claims of one job each, while the worker runs, in the last window.
         package var claims: Int
         /// Median of the claims.
         package var claimP50Ms: Double
         /// 99th percentile of the claims.
         package var claimP99Ms: Double
-        /// A heartbeat every few seconds, in the last window and at its longest ever.
+        /// A heartbeat every few seconds: in the last window, and the longest of all.
         package var heartbeatP50Ms: Double
         var heartbeatMaxMs: Double
         /// In order of time.
@@ -100,7 +100,7 @@ extension QueueBenchmark.HeldXmin {
         }
     }
 
-    /// Measurements besides the rates.
+    /// Measurements in addition to the rates.
     private struct Latencies: Sendable {
         var before: [Double] = []
         var after: [Double] = []
@@ -145,7 +145,7 @@ extension QueueBenchmark.HeldXmin {
                     latencies.withLock { $0.isLast = true }
                 case .sample:
                     let beat = try await probe.beat()
-                    // Few enough not to be felt beside the worker's own claims.
+                    // Too few to matter next to the worker's own claims.
                     let claims = try await probe.claim(20)
                     probed.add(claims.count)
                     latencies.withLock { state in

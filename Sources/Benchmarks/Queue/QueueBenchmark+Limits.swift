@@ -57,7 +57,7 @@ extension QueueBenchmark.Limits {
         var rates: [String: [Double]] = [:]
         // One uncounted round to fill caches.
         for round in 0...self.rounds {
-            // In turns, each as often first as second, so that the order favours neither.
+            // Alternately, each first equally often, so that the order favours neither.
             let partners = ["bench-unlimited", "bench-limited"]
             for partner in round % 2 == 0 ? partners : partners.reversed() {
                 progress("round \(round) of \(self.rounds), \(partner)")

@@ -23,7 +23,7 @@ extension QueueBenchmark.Pickup {
     package struct Report: Codable, Sendable {
         /// Jobs that were timed.
         package var jobs: Int
-        /// From the answer to the enqueueing call, and so the commit, to the start of the handler; below 0 where the worker
+        /// From the answer to the enqueueing call, and so the commit, to the start of the handler; below 0 if the worker
         /// was faster than the answer.
         package var p50Ms: Double
         /// The 99th percentile of the same.

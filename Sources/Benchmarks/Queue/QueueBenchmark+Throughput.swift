@@ -19,7 +19,7 @@ extension QueueBenchmark {
         package var batch = 500
         /// The workflow of the jobs, whose parts by URL are also rows.
         package var workflow: Workflow = .id
-        /// Whether each stage of the workflow is stored with a result of its own, or only the job's.
+        /// Whether each stage of the workflow is stored with its own result, or only the job's result is stored.
         package var storesStages = false
 
         package init(databaseURL: String) { self.databaseURL = databaseURL }

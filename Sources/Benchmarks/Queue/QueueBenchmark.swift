@@ -25,7 +25,7 @@ package enum QueueBenchmark {
 
     static func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
 
-    /// `a / b` with three decimals; 0 where nothing was measured.
+    /// `a / b` with three decimals; 0 if nothing was measured.
     static func ratio(_ a: Double, _ b: Double) -> Double { b > 0 ? self.rounded(a / b) : 0 }
 
     /// CPU time of this process so far.

@@ -16,7 +16,7 @@ struct ThroughputTimeline: Sendable {
         var after: Double
     }
 
-    /// The progress of the measurement, for other measurements beside it.
+    /// The progress of the measurement, for simultaneous measurements.
     enum Moment: Sendable {
         /// The window before the opening begins.
         case before

@@ -10,7 +10,7 @@ package struct RecordBenchmark: Sendable {
         package var accesses: Int
         /// Rounds.
         package var rounds: Int
-        /// processor: of the connection's server process, so that other load hardly counts; wall, where the server does not say it.
+        /// processor: of the connection's server process, so that other load hardly counts; wall, if the server does not report it.
         package var measured: String
         /// Microseconds that a row adds to the call, in the caller's transaction.
         package var writeMicroseconds: Spread
@@ -46,7 +46,7 @@ package struct RecordBenchmark: Sendable {
     /// - Parameter databaseURL: A migrated database of the benchmark's own. Never logged.
     package init(databaseURL: String) { self.databaseURL = databaseURL }
 
-    /// Writes accesses and links them in turn.
+    /// Writes and links accesses alternately.
     package func run() async throws -> Report {
         let connection = try await PostgresConnection.connect(
             self.databaseURL, options: ConnectionOptions(name: "inspectd bench"))

@@ -12,7 +12,7 @@ int csys_memfd_create(const char *_Nonnull name, uint64_t size);
 int csys_reopen_read_only(int descriptor);
 /// Maps `size` bytes of a memory file for reading; stores the address.
 int csys_map(int descriptor, size_t size, const void *_Nullable *_Nonnull address);
-/// Writes all of `bytes` at an offset. Where memory is short it fails; writing to a mapping would end the process.
+/// Writes all of `bytes` at an offset. If memory is short, it fails; writing to a mapping would end the process.
 int csys_write_at(int descriptor, const void *_Nonnull bytes, size_t count, uint64_t offset);
 
 /// A connected pair of unix sockets. `packets`: message boundaries are kept (SOCK_SEQPACKET), else a byte stream.

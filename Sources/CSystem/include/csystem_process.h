@@ -7,13 +7,13 @@
 /// The descriptor at which a spawned analyzer finds its control socket.
 #define CSYS_CONTROL_DESCRIPTOR 3
 
-/// Starts a program in a process group of its own, with exactly this environment, descriptor 3 = `control`,
+/// Starts a program in its own process group, with exactly this environment, descriptor 3 = `control`,
 /// 2 = `error`, 0 and 1 = /dev/null, every other one closed, and every signal at its default.
 int csys_spawn(const char *_Nonnull path, char *_Nullable const *_Nonnull arguments,
                char *_Nullable const *_Nonnull environment, int control, int error, pid_t *_Nonnull pid);
 
 /// Forks this program as `csys_spawn` would start it: with exactly this environment (the old one is overwritten, so that
-/// neither memory nor /proc shows it), the same descriptors, and a process group of its own. The caller has one thread.
+/// neither memory nor /proc shows it), the same descriptors, and its own process group. The caller has one thread.
 /// Returns 0 in the child, the child's pid in the parent, a negated errno on failure.
 pid_t csys_fork_program(char *_Nullable const *_Nonnull environment, int control, int error);
 

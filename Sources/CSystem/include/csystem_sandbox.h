@@ -5,7 +5,7 @@
 int csys_prepare_sandbox(void);
 /// Gives every capability up, for good (root's too): in the parent, once it has read its files. What it forks has none either.
 int csys_drop_capabilities(void);
-/// Landlock, where the kernel has it: from here on this process opens no file, binds and connects no port and signals nobody
+/// Landlock, if the kernel has it: from here on this process opens no file, binds and connects no port and signals nobody
 /// outside. Beside the filter, so that a hole in one is none. After `csys_prepare_sandbox`, with no new privileges.
 int csys_forbid_files(void);
 /// Confines this process to the calls of the table in sandbox.c: those of a second table kill it, any other fails with EPERM.

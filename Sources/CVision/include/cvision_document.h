@@ -14,7 +14,7 @@ typedef struct {
     double support;       ///< share of the outline that lies on edges in the image, 0 to 1
 } cv_outline;
 
-/// Finds the outline of the document in `image`. `*found` is false where the image is itself the crop of a document
+/// Finds the outline of the document in `image`. `*found` is false if the image is itself the crop of a document
 /// or shows none.
 cv_status cv_document_outline(const cv_image *image, cv_outline *outline, bool *found, cv_error *error);
 
@@ -40,7 +40,7 @@ typedef struct {
     double print_share;         ///< share of the document under thin dark strokes, 0 to 1
 } cv_quality;
 
-/// Measures `image`; `outline` is null where none was found. `with_moire` costs a third of the time, and is meaningless for an
+/// Measures `image`; `outline` is null if none was found. `with_moire` costs a third of the time, and is meaningless for an
 /// image that was reduced while it was decoded.
 cv_status cv_document_quality(const cv_image *image, const cv_outline *outline, bool with_moire, cv_quality *quality,
                               cv_error *error);

@@ -67,7 +67,7 @@ const char *cv_face_engine_model_sha256(const cv_face_engine *engine);
 
 /// Finds faces, largest first. `count` is how many were found, which may exceed `capacity`; only `capacity` are written.
 /// `known_turns` are the clockwise quarter turns (0–3) that bring the image upright, or −1 if unknown: then all four
-/// orientations are tried, which costs most where there is no face. With `only_largest` the search ends when the largest face
+/// orientations are tried, which costs most if there is no face. With `only_largest` the search ends when the largest face
 /// is certain, and may miss smaller ones.
 cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, bool only_largest,
                          cv_face *faces, size_t capacity, size_t *count, cv_error *error);
@@ -91,7 +91,7 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
 cv_status cv_face_embeddings(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
                              float *embeddings, cv_error *error);
 
-/// Searches the upright document for its ghost image: a face of 0.35 to 0.85 of the width of `portrait`, beside it, with about
+/// Searches the upright document for its ghost image: a face of 0.35 to 0.85 of the width of `portrait`, next to it, with about
 /// `least_eye_distance` pixels between the eyes or more. Only `portrait`'s box and turns are used; of several faces the surest is
 /// written.
 cv_status cv_face_ghost(cv_face_engine *engine, const cv_image *image, const cv_document_side *side,
@@ -101,7 +101,7 @@ cv_status cv_face_ghost(cv_face_engine *engine, const cv_image *image, const cv_
 /// Whether the embedded detector is the one of the dlib that this was built with.
 bool cv_face_detector_is_dlibs(void);
 
-/// Whether the detectors for registers of four floats and of eight give the same boxes and scores to the bit. `lanes` is 4 where
+/// Whether the detectors for registers of four floats and of eight give the same boxes and scores to the bit. `lanes` is 4 if
 /// the processor has no wider registers, so that nothing was compared.
 bool cv_face_scanners_agree(const cv_image *image, size_t *faces, int32_t *lanes);
 

@@ -28,7 +28,7 @@ typedef struct cv_text_page cv_text_page;
 /// Straightens the quad `corners` (clockwise from the top left as the document is read) and finds its lines of dark text.
 ///
 /// Nothing inside `ignored` (`ignored_count` quads of four corners each: MRZ and barcodes, then `portrait_count` portraits) counts as
-/// text, but what begins inside a portrait's surroundings may go on with a line beside it. `wanted_side`: the longer side of the
+/// text, but what begins inside a portrait's surroundings may continue a line next to it. `wanted_side`: the longer side of the
 /// straightened document in pixels, at most 1,400 and twice that in the image; 0: what small print takes.
 cv_status cv_text_page_create(const cv_image *_Nonnull image, const cv_point *_Nonnull corners,
                               const cv_point *_Nullable ignored, int32_t ignored_count, int32_t portrait_count,

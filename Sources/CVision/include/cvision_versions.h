@@ -10,7 +10,7 @@ extern "C" {
 void cv_versions(char *_Nonnull text, size_t size);
 
 /// What OPENBLAS_CORETYPE should be: an OpenBLAS older than the processor takes it for the oldest that it knows, and multiplies four
-/// numbers at a time. NULL where its own choice is right, or BLAS is another.
+/// numbers at a time. NULL if its own choice is right, or BLAS is another.
 const char *_Nullable cv_blas_core(void);
 
 #ifdef __cplusplus

@@ -1,15 +1,15 @@
 package import InspectCore
 
-/// Gets access tokens for an endpoint, and revokes them. A partner with a special way of managing tokens needs its own provider;
+/// Gets access tokens for an endpoint, and revokes them. A partner that manages tokens in a special way needs its own provider;
 /// ``ClientCredentialsProvider`` and ``AssertionProvider`` serve every server that follows the standards, by configuration alone.
 ///
-/// A provider need not cache, retry or know of other workers: ``Authorizer`` asks early, once for all of them, and shares the
+/// A provider need not cache, retry or know about other workers: ``Authorizer`` asks early, once for all of them, and shares the
 /// token through the database.
 package protocol AuthorizationProvider: Sendable {
     /// - Throws: ``AuthorizationError``.
     func authorize(_ request: AuthorizationRequest) async throws(AuthorizationError) -> AccessToken
 
-    /// Revokes a token whose authorization was removed. Called only where there is a revocation URL.
+    /// Revokes a token whose authorization was removed. Called only if there is a revocation URL.
     ///
     /// - Throws: ``AuthorizationError``; one that is not final is tried again.
     func revoke(_ token: String, _ request: AuthorizationRequest) async throws(AuthorizationError)
@@ -29,7 +29,7 @@ package struct AuthorizationRequest: Sendable {
         case unauthenticated = "none"
     }
 
-    /// What an authorization server answered, as a provider of one's own reads it.
+    /// An authorization server's answer, as a custom provider reads it.
     package struct Answer: Sendable {
         /// The HTTP status.
         package var status: Int
@@ -37,7 +37,7 @@ package struct AuthorizationRequest: Sendable {
         package var body: [UInt8]
     }
 
-    /// Where tokens are requested (RFC 6749 §3.2); `nil`: a provider of one's own knows it.
+    /// Where tokens are requested (RFC 6749 §3.2); `nil`: a custom provider knows it.
     package let tokenURL: String?
     /// Where tokens are revoked (RFC 7009).
     package let revocationURL: String?

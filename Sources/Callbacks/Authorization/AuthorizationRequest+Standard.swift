@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPClient
 internal import InspectCore
 
-/// What the standards say of requests for tokens and of their revocation.
+/// Requests for tokens and their revocation, by the standards.
 extension AuthorizationRequest {
     /// The lifetime of a token if the server does not state it (RFC 6749 section 5.1 leaves it open).
     static let defaultLifetimeSeconds: Double = 300
@@ -40,11 +40,11 @@ extension AuthorizationRequest {
         }
         let (form, headers) = try self.authenticated([("token", token), ("token_type_hint", "access_token")])
         let answer = try await self.send(revocationURL, form, headers)
-        // Also of a token that the server does not know (section 2.2).
+        // Also for a token that the server does not know (section 2.2).
         if answer.status == 200 { return }
         let fields = try? JSONDecoder().decode(Fields.self, from: Data(answer.body))
         var refusal = Self.refusal(answer, fields)
-        // A busy server says so (section 2.2.1); what else it refuses, it refuses again.
+        // A busy server says so (section 2.2.1); any other refusal would recur.
         refusal.isFinal = (400..<500).contains(answer.status) && ![408, 425, 429].contains(answer.status)
         throw refusal
     }

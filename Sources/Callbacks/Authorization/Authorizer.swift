@@ -95,7 +95,7 @@ actor Authorizer {
                 } catch {
                     try await self.release(taken.permit, of: key, error)
                     guard [.keyUnknown, .sealBroken].contains(error.code) else { return .failure(Self.fault(error)) }
-                    // Nobody can use it ever again, as if the partner had refused it.
+                    // Nobody can ever use it again, as if the partner had refused it.
                     refused = taken.generation
                     continue
                 }
@@ -142,7 +142,7 @@ actor Authorizer {
         _ key: Key, _ permit: Int64, _ taken: TokenStore.Taken, _ endpoint: CallbackEndpoint, _ options: EndpointOptions
     ) async throws -> Result<Token, HTTPError> {
         let seal: SecretSeal?
-        // Before the token is there, which could not be stored otherwise.
+        // Before the token arrives, since it could not be stored otherwise.
         do throws(InspectError) { seal = try await self.store.seal(taken, of: key.endpoint) } catch {
             try await self.release(permit, of: key, error)
             return .failure(Self.fault(error))
@@ -189,13 +189,13 @@ actor Authorizer {
 }
 
 extension AuthorizationRequest {
-    /// What an endpoint allows beyond https to public addresses.
+    /// What an endpoint allows in addition to https to public addresses.
     struct Permissions: Sendable {
         var http: Bool
         var `private`: Bool
     }
 
-    /// A request that goes out by a client under an endpoint's egress policy.
+    /// A request that a client sends under an endpoint's egress policy.
     init(
         _ authorization: EndpointOptions.Authorization, _ options: EndpointOptions, allows: Permissions,
         by client: HTTPClient

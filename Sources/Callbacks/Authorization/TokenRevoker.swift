@@ -12,14 +12,14 @@ struct TokenRevoker: Sendable {
     let providers: [String: any AuthorizationProvider]
     /// Opens what is sealed; `nil`: there is no key store.
     let keys: PatientKeys?
-    /// The region whose partners' tokens are revoked, besides those of partners without one.
+    /// The region whose partners' tokens are revoked, in addition to those of partners without one.
     let region: String?
     let onEvent: @Sendable (CallbackEvent) -> Void
 
     /// How often to look without a notification.
     private static let poll: Duration = .seconds(60)
 
-    /// A token, with what its endpoint had when the authorization was removed: secrets may be sealed.
+    /// A token, with its endpoint's settings when the authorization was removed: secrets may be sealed.
     private struct Document: Decodable {
         var token: String
         var options: EndpointOptions
@@ -84,7 +84,7 @@ struct TokenRevoker: Sendable {
             token = try opener.open(taken.token, for: [.accessToken])
             options = try taken.options.opened(by: opener)
         } catch {
-            // Without its key nobody can use it any more, and nobody can revoke it.
+            // Without its key, nobody can use it any longer, and nobody can revoke it.
             return AuthorizationError(
                 error.code, isFinal: [.keyUnknown, .keyDestroyed, .sealBroken].contains(error.code))
         }

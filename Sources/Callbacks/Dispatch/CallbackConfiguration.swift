@@ -10,11 +10,11 @@ package struct CallbackConfiguration: Sendable {
     package var listenURL: String?
     /// Whether statements are prepared once and kept; a pooler in transaction mode needs `false`.
     package var preparesStatements = true
-    /// Opens what is sealed of jobs and endpoints, and seals access tokens; `nil`: there is no key store.
+    /// Opens sealed data of jobs and endpoints, and seals access tokens; `nil`: there is no key store.
     package var keys: KeyStore?
     /// Name under which attempts are stored.
     package var worker: String
-    /// The region whose jobs' callbacks it sends, besides those of jobs without a region.
+    /// The region whose jobs' callbacks it sends, in addition to those of jobs without a region.
     package var region: String?
     /// Callbacks under way at once, over all endpoints. Each may hold a socket: stay well below `RLIMIT_NOFILE`.
     package var maximumInFlight = 512
@@ -31,7 +31,7 @@ package struct CallbackConfiguration: Sendable {
     package var grace: Duration = .seconds(10)
     /// A PEM file used instead of the system's certificate store.
     package var certificateAuthorities: String?
-    /// The way out of callbacks and of requests for access tokens: a proxy, or source addresses.
+    /// How callbacks and requests for access tokens leave: through a proxy, or from source addresses.
     package var exit = EgressExit.direct
     /// Providers of access tokens in addition to `client_credentials`, under the names that `insp.callback_authorize` accepts.
     package var providers: [String: any AuthorizationProvider] = [:]

@@ -80,7 +80,7 @@ package final class CallbackDispatcher: Sendable {
     /// Polls for due callbacks at once.
     package func wake() { self.claims.notify() }
 
-    /// Makes ``run()`` return as soon as no callback is due and none is under way. Callbacks that wait for a later attempt
+    /// Makes ``run()`` return as soon as no callback is due or under way. Callbacks that wait for a later attempt
     /// are left to the next dispatcher.
     package func drain() { self.wake(self.machine.withLock { $0.drain() }) }
 
@@ -95,10 +95,10 @@ package final class CallbackDispatcher: Sendable {
         self.sends.notify()
         await starter.value
         listener.cancel()
-        // What it could not finish, another dispatcher takes up.
+        // Another dispatcher takes up whatever it could not finish.
         revoker.cancel()
         self.revocations.notify()
-        // After the grace period it may still wait for its database; it ends by itself.
+        // After the grace period it may still wait for its database; it then ends on its own.
         if self.machine.withLock({ $0.isClaimOver }) { await claimer.value }
     }
 

@@ -1,4 +1,4 @@
-/// Tracks which claimed callbacks are being sent, and which are next. It knows of each only its endpoint.
+/// Tracks which claimed callbacks are being sent, and which are next. It knows only the endpoint of each.
 ///
 /// A dispatcher claims more of an endpoint's callbacks than it may send at once (``DispatchMachine/claimedAhead``), so that
 /// the next can start when one ends, without waiting for the round trips that settle the one and claim the other.

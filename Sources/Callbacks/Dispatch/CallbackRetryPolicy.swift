@@ -28,7 +28,7 @@ struct CallbackRetryPolicy: Sendable {
     static let attempts = Self.delays.count + 1
     /// The longest wait that a `Retry-After` can ask for: ten hours.
     static let longestHint: Duration = .seconds(36_000)
-    /// Releases after which faults count after all, so that nothing is tried for ever.
+    /// The number of releases after which faults count after all, so that nothing is tried for ever.
     static let releases = 100
 
     /// - Parameters:
@@ -45,7 +45,7 @@ struct CallbackRetryPolicy: Sendable {
         switch result {
         // The status decides, even if the rest of the answer was lost.
         case .success(let response) where (200..<300).contains(response.status): return .delivered
-        // Gone: the partner wants no further callbacks (Standard Webhooks, "Operational considerations").
+        // Gone: the partner accepts no further callbacks (Standard Webhooks, "Operational considerations").
         case .success(let response) where response.status == 410: return .deadLetter
         case .failure(let error) where error.code == .cancelled: return .release(after: .zero, isCounted: true)
         // No later attempt can differ: the URL is part of the callback.

@@ -23,7 +23,7 @@ final class CallbackSender: Sendable {
 
     /// Starts an attempt.
     ///
-    /// Most attempts wait only for the answer, and need no task of their own.
+    /// Most attempts wait only for the answer, and need no separate task.
     ///
     /// - Parameters:
     ///   - transfers: Gets the transfer to be submitted, if one is ready.

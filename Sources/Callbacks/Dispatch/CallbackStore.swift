@@ -83,7 +83,7 @@ struct SettledBatch {
     var record = CallbackRecord()
     /// Those that the database refuses permanently. Their claims lapse.
     var refused: [(settlement: CallbackSettlement, reason: String)] = []
-    /// Those that fail by themselves with an error of their row or of the schema (``PostgresError/mayBeOfOneRow``).
+    /// Those that fail even alone, with an error of their row or of the schema (``PostgresError/mayBeOfOneRow``).
     var suspected: [(settlement: CallbackSettlement, error: PostgresError)] = []
     /// Those with a row that another transaction holds, such as one that an operator left open, and a single suspected one. They
     /// wait, so that they delay only their own endpoints.
@@ -103,7 +103,7 @@ struct CallbackStore: Sendable {
     /// The number of a dispatcher that obeys ``CallbackClaim/permits`` and so may claim ahead; `nil`: all claimed callbacks will be
     /// sent at once.
     let holder: Int64?
-    /// The region whose callbacks are claimed, besides those without one.
+    /// The region whose callbacks are claimed, in addition to those without one.
     private let region: String?
     /// The endpoints of earlier claims, whose keys are already decoded.
     private let endpoints: CallbackEndpoints
@@ -183,7 +183,7 @@ struct CallbackStore: Sendable {
 
     /// Settles attempts, all of them or none.
     ///
-    /// - Throws: ``PostgresError`` with ``PostgresError/isHeldRow`` where an open transaction holds one of the rows.
+    /// - Throws: ``PostgresError`` with ``PostgresError/isHeldRow`` if an open transaction holds one of the rows.
     func settle(_ settlements: [CallbackSettlement]) async throws -> CallbackRecord {
         let row = try await self.connection.pipeline([self.statement(settlements)])[0].single()
         var record = CallbackRecord()
@@ -232,7 +232,7 @@ struct CallbackStore: Sendable {
 
     // MARK: Batches
 
-    /// Settles, so that what cannot be settled does not block the rest.
+    /// Settles, so that attempts that cannot be settled do not block the rest.
     ///
     /// - Parameter held: Those whose rows were held before; settled separately for each endpoint.
     func settle(_ settlements: [CallbackSettlement], held: [CallbackSettlement]) async -> SettledBatch {
@@ -247,7 +247,7 @@ struct CallbackStore: Sendable {
         return batch
     }
 
-    /// Whose fault the suspected ones' error is: their rows', if others are settled; the schema's, if several fail and none is
+    /// Decides whose fault the suspected ones' error is: their rows', if others are settled; the schema's, if several fail and none is
     /// settled. A single one waits for others.
     private func judge(_ batch: inout SettledBatch) {
         guard let first = batch.suspected.first else { return }

@@ -132,7 +132,7 @@ struct WaitingCallback {
 ///
 /// No body is stored, yet every attempt under a `webhook-id` has the same bytes, whichever dispatcher makes it: all values in a
 /// body, and whether it includes the whole result, are written once, with the event, and never change. Three things can still
-/// change the body. Where retention or erasure removed values, or the result may no longer be sent (an operator switched
+/// change the body. If retention or erasure removed values, or the result may no longer be sent (an operator switched
 /// `inlineResult` off, or the URL left the endpoint's origins), the reduced body gets another `webhook-id`
 /// (``name(_:ofReduced:)``). A version that composes bodies in another way gives new rows another `form`.
 ///
@@ -157,7 +157,7 @@ struct CallbackBody {
         let event = try row.string(column.event)
         guard let job else { throw PostgresError(.decoding, "a job's event has no job") }
         let time = try Self.time(try row.date(column.time))
-        // Texts of any length stay bytes: as strings, they would be checked and copied once more.
+        // Texts of any length stay bytes: as strings, they would be checked and copied again.
         let key = try row.optionalBytes(column.definitionKey) ?? []
         var user = try row.optionalBytes(column.userReference)
         if let own = opened.userReference { user = ArraySlice(own.utf8) }
@@ -183,7 +183,7 @@ struct CallbackBody {
         // Written out rather than encoded: these bytes are signed, so the order of the keys is fixed.
         var bytes: [UInt8] = []
         let lengths = key.count + (user?.count ?? 0) + (decision?.count ?? 0) + (result?.count ?? 0)
-        // All else takes less than 400.
+        // Everything else takes less than 400.
         bytes.reserveCapacity(lengths + 400)
         bytes += #"{"type":""#.utf8
         bytes += type.utf8

@@ -228,7 +228,7 @@ struct DispatchMachine {
             permits: claim.permits
         ) { $0.callback.endpoint.id }
         effects.wakes.insert(.send)
-        // Where other dispatchers have all the room, they send what still waits here.
+        // If other dispatchers have all the room, they send what still waits here.
         for (endpoint, permits) in claim.permits where permits <= 0 {
             if self.release(self.lanes.abandon(endpoint)) { effects.wakes.insert(.settle) }
         }

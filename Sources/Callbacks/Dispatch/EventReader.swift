@@ -56,7 +56,7 @@ package final class EventReader: Sendable {
 
     /// - Parameter rows: Those of `insp.gateway_events`.
     /// - Throws: ``InspectError`` if a key is missing: no event is passed over, so the page must wait. An event whose seal is broken
-    ///   is given without what was sealed, as after an erasure: it would block all that follow.
+    ///   is given without its sealed data, as after an erasure: it would block all later ones.
     package func page(_ rows: [PostgresRow]) async throws -> EventPage {
         guard let head = rows.first else { throw PostgresError(.decoding, "a page returned no row") }
         let own = try head.records(

@@ -3,7 +3,7 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-/// What is sealed of a callback, opened; all `nil` for a job that is not sealed.
+/// The sealed data of a callback, opened; all `nil` for a job that is not sealed.
 struct OpenedCallback: Sendable {
     /// The user's reference as JSON.
     var userReference: String?
@@ -11,7 +11,7 @@ struct OpenedCallback: Sendable {
     var url: String?
     /// The whole result as JSON.
     var result: String?
-    /// Whether the body goes without a result, since a part of it does not open: half of a result would look like all of it.
+    /// Whether the body is sent without a result, since a part of it does not open: half of a result would look like a whole one.
     var withholdsResult = false
 
     /// The URL to send to: the database has only the origin of a sealed job's own one.
@@ -63,7 +63,7 @@ extension CallbackStore {
         return ids
     }
 
-    /// Fetches and opens keys. What those sealed that do not open waits, and the rest is sent.
+    /// Fetches and opens keys. Callbacks whose keys do not open wait, and the rest are sent.
     func open(_ ids: Set<KeyID>) async -> OpenedKeys {
         guard let keys else { return PatientKeys.all(ids, InspectError(.keyMissing)) }
         return await keys.keys(ids)

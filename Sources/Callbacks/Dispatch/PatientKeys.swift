@@ -5,13 +5,13 @@ internal import Synchronization
 /// The keys that sealed something in a claim, or why they do not open.
 typealias OpenedKeys = [KeyID: Result<CustodyKey, InspectError>]
 
-/// Asks the key store for the keys of a claim, and waits no longer than the claim's other callbacks can.
+/// Asks the key store for the keys of a claim, and waits no longer than the claim's other callbacks can wait.
 final class PatientKeys: Sendable {
     /// Well below the time-outs of the key store's connections. A KMS that is asked for its first keys needs some of it.
     private static let patience: Duration = .seconds(2)
 
     private let store: KeyStore
-    /// Questions that nobody waits for any more. While there is one, the next would wait as long.
+    /// Questions that nobody waits for any longer. While there is one, the next would wait just as long.
     private let late = Mutex(0)
 
     init(_ store: KeyStore) { self.store = store }

@@ -25,7 +25,7 @@ struct GivenEndpoint: Equatable {
     }
 }
 
-/// What all callbacks of one endpoint share, as of their claim, prepared for use.
+/// The settings that all callbacks of one endpoint share, as of their claim, prepared for use.
 final class CallbackEndpoint: Sendable {
     let id: Int64
     /// The signing keys, the newest first: `whsec_` for `v1`, `whsk_` for `v1a`; more than one during a rotation. `nil`: there is
@@ -56,7 +56,7 @@ final class CallbackEndpoint: Sendable {
                 do throws(InspectError) {
                     texts.append(try opener.open(key, for: [.signingSecret, .signingKey]))
                 } catch {
-                    // The first one is current. Others may be former ones whose key was lost: they must not delay callbacks until
+                    // The first one is current. The others may be former ones whose key was lost: they must not delay callbacks until
                     // the end of their overlap.
                     guard place > 0, error.code == .keyUnknown else { throw error }
                 }

@@ -21,7 +21,7 @@ struct EndpointOptions: Decodable, Sendable, Hashable {
 
     /// The source of the endpoint's access tokens.
     struct Authorization: Decodable, Sendable, Hashable {
-        /// Of one that several of the partner's endpoints may use; `nil`: it is the endpoint's own.
+        /// Name of an authorization that several of the partner's endpoints may use; `nil`: it is the endpoint's own.
         var name: String?
         var provider: String
         var tokenURL: String?

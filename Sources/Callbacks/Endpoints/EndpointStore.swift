@@ -3,8 +3,8 @@ package import Foundation
 internal import InspectCore
 package import Postgres
 
-/// Makes an operator's changes of endpoints. Where a key store is configured, PostgreSQL sees secrets sealed, and this program
-/// validates what the database then cannot.
+/// Makes an operator's changes of endpoints. If a key store is configured, PostgreSQL sees secrets sealed, and this program
+/// validates them, since the database then cannot.
 package struct EndpointStore {
     /// Which key will sign an endpoint's callbacks.
     package enum SigningSource {
@@ -74,7 +74,7 @@ package struct EndpointStore {
     private let connection: PostgresConnection
     private let keys: KeyStore?
 
-    /// - Parameter keys: What seals secrets; `nil` only where the database is not sealed: otherwise a secret would become plain
+    /// - Parameter keys: What seals secrets; `nil` only if the database is not sealed: otherwise a secret would become plain
     ///   unnoticed.
     package init(_ connection: PostgresConnection, _ keys: KeyStore?) {
         self.connection = connection
@@ -160,7 +160,7 @@ package struct EndpointStore {
         return Answer(endpoint: number, isSealed: seal != nil)
     }
 
-    /// Sets how the dispatcher gets the access tokens that it shows to an endpoint.
+    /// Sets how the dispatcher gets the access tokens that it presents to an endpoint.
     package func authorize(_ number: Int64, _ client: Client) async throws -> Answer {
         let seal = try await self.seal(of: number)
         try await self.query(
@@ -300,7 +300,7 @@ package struct EndpointStore {
                 secret.first != " ", secret.last != " "
             else {
                 throw InspectError(
-                    .endpointInvalid, name, hint: "An API key has 1 to 4096 characters that a header may hold.")
+                    .endpointInvalid, name, hint: "An API key has 1 to 4096 characters that a header may contain.")
             }
         case .clientSecret:
             guard !secret.isEmpty, secret.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
@@ -310,7 +310,7 @@ package struct EndpointStore {
             guard !secret.isEmpty, secret.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
                 throw InspectError(.clientIDInvalid, name, hint: "It has visible characters of ASCII.")
             }
-        // libcurl reads it, and says what it thinks of it at the first callback.
+        // libcurl reads it, and reports an error at the first callback.
         default: break
         }
     }

@@ -13,7 +13,7 @@ package struct WebhookSecret: Sendable, Equatable {
     /// Decodes a secret; the prefix is optional, as for the reference libraries.
     ///
     /// Standard Webhooks asks for 24 to 64 bytes, but shorter secrets are in use (Svix documents one of 18 bytes), so 16,
-    /// the least that resists guessing, is accepted.
+    /// the minimum that resists guessing, are accepted.
     ///
     /// - Returns: `nil` if the text is not base64 of 16 to 64 bytes.
     package init?(_ text: String) {

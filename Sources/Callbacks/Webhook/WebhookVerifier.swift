@@ -45,7 +45,7 @@ package struct WebhookVerifier: Sendable {
             let parts = entry.split(separator: ",", maxSplits: 1)
             guard parts.count == 2, let data = Data(base64Encoded: String(parts[1])) else { continue }
             let given = [UInt8](data)
-            // Bits of the last character that no byte needs are zero (RFC 4648 section 3.5): a signature has one text alone.
+            // Bits of the last character that no byte needs are zero (RFC 4648 section 3.5): a signature has exactly one text.
             guard base64(given) == parts[1] else { continue }
             switch parts[0] {
             case "v1":

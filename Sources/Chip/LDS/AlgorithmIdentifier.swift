@@ -1,4 +1,4 @@
-/// Hash functions that Doc 9303-12 §4.1.6 and its older editions know.
+/// Hash functions that Doc 9303-12 §4.1.6 and its older editions list.
 package enum DigestAlgorithm: String, Codable, Sendable, CaseIterable {
     case sha1 = "SHA-1"
     case sha224 = "SHA-224"
@@ -30,7 +30,7 @@ package enum DigestAlgorithm: String, Codable, Sendable, CaseIterable {
     }
 }
 
-/// How a signature is made, as far as chips use it.
+/// The signature schemes that chips use.
 package enum SignatureScheme: Sendable, Hashable {
     /// RSASSA-PKCS1-v1_5 (RFC 8017 §8.2).
     case rsa(DigestAlgorithm)
@@ -53,7 +53,7 @@ package enum SignatureScheme: Sendable, Hashable {
         }
     }
 
-    /// The digest of what is signed.
+    /// The digest of the signed data.
     package var digest: DigestAlgorithm {
         switch self {
         case .rsa(let digest), .rsaPSS(let digest, _, _), .ecdsa(let digest), .plainECDSA(let digest), .dsa(let digest):
@@ -62,7 +62,7 @@ package enum SignatureScheme: Sendable, Hashable {
     }
 }
 
-/// An algorithm by its object identifier, with parameters where it has some (RFC 5280 §4.1.1.2).
+/// An algorithm by its object identifier, with parameters if it has some (RFC 5280 §4.1.1.2).
 ///
 /// Issuers omit absent parameters or write NULL, against the standards; both are accepted.
 package struct AlgorithmIdentifier: Sendable, Hashable {

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import HTTPServer
 
-/// What a page shows that may change while it is open.
+/// The part of a page that may change while it is open.
 enum LiveSubject: Hashable, Sendable {
     /// The cases that the person may review.
     case cases
@@ -32,7 +32,7 @@ struct LivePage: Hashable, Sendable {
     var subject: LiveSubject
 }
 
-/// Wakes open pages whose subject has another stamp than they know; `nil`: the session has ended, or may no longer see this.
+/// Wakes open pages whose subject has a different stamp from the one they know; `nil`: the session has ended, or may no longer see this.
 typealias LiveSignal = Waits<LivePage, String?>
 
 extension LiveSignal {
@@ -49,7 +49,7 @@ extension LiveSignal {
         }
     }
 
-    /// Waits until a page's subject has another stamp than the page knows; at once if it knows none.
+    /// Waits until a page's subject has a different stamp from the one the page knows; returns at once if it knows none.
     func wait(for page: LivePage, since known: String?, person: String, within time: Duration) async -> Outcome {
         await self.wait(for: page, within: time, owner: person) { $0 == nil || $0 != known }
     }

@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import InspectCore
 
-/// One case: for the person who has taken it what the decision rests on, and its form; for others how far it is.
+/// One case: for the person who has taken it, the basis of the decision and the form; for others, its progress.
 struct CasePage {
     var session: ConsoleSession
     var state: CaseState
@@ -9,9 +9,9 @@ struct CasePage {
     var material: CaseMaterial?
     /// Whether this console can show images at all.
     var isShown: Bool
-    /// What the form begins with.
+    /// The form's initial values.
     var typed: TypedDecision
-    /// Why that was not recorded.
+    /// Why the decision was not recorded.
     var refusal: InspectError?
     /// The stamp of what the page shows, or of what was before.
     var known: String?
@@ -34,7 +34,7 @@ struct CasePage {
         content.append(self.keyboard)
         var response = ConsolePage(
             title: "Case \(state.id.suffix(12))", session: self.session, hasHeading: false,
-            // A page that answers a form has no address to fetch it from again, and what was typed would be lost.
+            // A page that answers a form has no address from which it could be fetched again, and the typed text would be lost.
             stream: state.isWaiting && self.typed.isEmpty && self.refusal == nil ? "/live/cases/\(state.id)" : nil,
             known: self.known,
             content: content
@@ -60,7 +60,7 @@ struct CasePage {
         """
     }
 
-    /// Why what was typed is not recorded.
+    /// Why the typed decision is not recorded.
     private var notice: Markup {
         let state = self.state
         guard let refusal else {
@@ -82,11 +82,11 @@ struct CasePage {
         } else if let holder = state.holder {
             why = "\(holder) has the case now."
         } else {
-            why = "You do not have the case. Take it, look at it, and record the decision then."
+            why = "You have not taken the case. Take it, look at it, and then record the decision."
         }
         return """
             <section class='bar' aria-label='Not recorded'>
-            <p><strong>Your decision is not recorded.</strong> \(why)\(self.typed.isEmpty ? "" : " What you typed stands below." as Markup)</p>
+            <p><strong>Your decision is not recorded.</strong> \(why)\(self.typed.isEmpty ? "" : " What you typed is shown below." as Markup)</p>
             <p class='soft'>\(refusal.code.rawValue)</p>
             </section>
 
@@ -102,7 +102,7 @@ struct CasePage {
             content.append(
                 "<p>This case is decided: \(end.decision), \(end.label)\(end.by.map { ", by \($0)" as Markup } ?? "")\(at).</p>\n"
             )
-            if let first = end.confirmed { content.append("<p>That confirmed what \(first) had decided.</p>\n") }
+            if let first = end.confirmed { content.append("<p>This confirmed the decision of \(first).</p>\n") }
         } else if !state.isWaiting {
             content.append("<p>This case ended without a review.</p>\n")
         } else if state.isMine {
@@ -120,7 +120,7 @@ struct CasePage {
             )
         } else {
             content.append("<p>Nobody has this case. Images and fields are shown to the person who takes it.</p>\n")
-            // Below, a button takes it with what was typed.
+            // Below, a button takes the case with the typed decision.
             if self.typed.isEmpty { content.append(self.button("\(state.id)/take", "Take it", key: "t")) }
         }
         if let first = state.first, !first.isMine, state.isWaiting, state.needsSecond {
@@ -159,7 +159,7 @@ struct CasePage {
             """
     }
 
-    /// What the person typed without having the case, and how to go on with it.
+    /// The decision that the person typed without having the case, and how to continue with it.
     private var typing: Markup {
         let (state, typed) = (self.state, self.typed)
         guard !typed.isEmpty else { return "" }
@@ -221,7 +221,7 @@ struct CasePage {
             """
     }
 
-    /// Every key, for a person who uses no mouse.
+    /// All keyboard shortcuts, for people who do not use a mouse.
     private var keyboard: Markup {
         let keys: [(String, String)] = [
             ("t, r", "take the case, release it"), ("m", "switch the overlays on all images on or off"),

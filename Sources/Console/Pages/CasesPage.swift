@@ -64,7 +64,7 @@ struct CasesPage {
                     rows,
                     empty: self.list.next == nil
                         ? "No case is waiting here."
-                        : "None of the oldest cases matches; the next page looks further."),
+                        : "None of the oldest cases match; the next page searches further."),
                 links.isEmpty ? "" : "<nav aria-label='Pages'><ul>\n\(links)</ul></nav>\n", "</div>\n",
             ]
         ).response()

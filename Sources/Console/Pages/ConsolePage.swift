@@ -6,15 +6,15 @@ internal import InspectCore
 struct ConsolePage {
     var title: String
     var session: ConsoleSession?
-    /// False: the content has a heading of the first rank of its own.
+    /// False: the content has its own first-level heading.
     var hasHeading = true
     /// Where the script learns of changes (server-sent events), upon which it renews the element `live`.
     var stream: String?
-    /// The stamp from which the stream goes on: what changes between page and stream is not lost.
+    /// The stamp from which the stream continues: changes between page and stream are not lost.
     var known: String?
     var content: [Markup]
 
-    /// After how many seconds a browser tries again what is answered with 503.
+    /// The seconds after which a browser repeats a request that was answered with 503.
     static let retrySeconds = 5
 
     func response(status: Int = 200) -> HTTPResponse {
@@ -47,7 +47,7 @@ struct ConsolePage {
         return self.stream.map { " data-stream='\($0)'\(known)" } ?? ""
     }
 
-    /// Of pages that change while they are open. What the script says is one sentence, never the content.
+    /// For pages that change while they are open. The script announces one sentence, never the content.
     private var refresh: Markup {
         guard self.stream != nil else { return "" }
         return """
@@ -68,7 +68,7 @@ struct ConsolePage {
                 ("partners", "Partners"),
             ]
         }
-        // What these show is of every partner.
+        // These pages show data of every partner.
         if session.isForAll(as: [.operator, .auditor]) {
             links += [("approvals", "Approvals"), ("record", "Record"), ("keys", "Keys"), ("people", "People")]
         }
@@ -88,12 +88,12 @@ struct ConsolePage {
             """
     }
 
-    /// What every form of a session has.
+    /// The token in every form of a session.
     static func token(_ session: ConsoleSession) -> Markup {
         "<input type='hidden' name='form' value='\(session.secret.formToken)'/>"
     }
 
-    /// A table that scrolls by itself where the screen is narrow; rows are complete `tr` elements.
+    /// A table that scrolls separately if the screen is narrow; rows are complete `tr` elements.
     static func table(_ caption: String, _ columns: [String], _ rows: [Markup], empty: String) -> Markup {
         guard !rows.isEmpty else { return "<p>\(empty)</p>\n" }
         return """

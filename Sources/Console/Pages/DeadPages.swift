@@ -41,7 +41,7 @@ struct DeadPage {
             ConsolePage.table(
                 "Unresolved dead letters, newest first",
                 ["Job", "Partner", "Workflow", "Code", "What was wrong", "Attempts", "When"], rows,
-                empty: "There is no unresolved dead letter here."))
+                empty: "There are no unresolved dead letters."))
         if let next = self.next {
             let query = ConsolePage.query(filter + [("died", String(next.sinceMicroseconds)), ("after", next.id)])
             content.append("<nav aria-label='Pages'><a href='/dead\(query)' rel='next'>Older ones</a></nav>\n")

@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import InspectCore
 
-/// Results of other runs of a case, and of other jobs of the same person, beside its own.
+/// Results of other runs of a case, and of other jobs of the same person, next to its own.
 struct HistoryPage {
     var session: ConsoleSession
     /// The case's.
@@ -33,7 +33,7 @@ struct HistoryPage {
         func row(_ name: String, _ value: (ResultDocument) -> Markup?) {
             let cells = documents.map { $0.flatMap(value) ?? "–" }
             guard cells.contains(where: { $0.html != "–" }) else { return }
-            // What is not as in the case itself; nothing is known of a result that is not here.
+            // Values that differ from the case's own; a missing result is not compared.
             rows.append(
                 """
                 <tr><th scope='row'>\(name)</th>\(zip(cells, documents).map { cell, document -> Markup in
@@ -79,7 +79,7 @@ struct HistoryPage {
         return """
             <div class='scroll' role='region' aria-label='Results side by side' tabindex='0'>
             <table class='beside'>
-            <caption>Results side by side; what differs from this case is marked</caption>
+            <caption>Results side by side; differences from this case are marked</caption>
             <thead><tr><th scope='col'>What</th><th scope='col'>this case<br/><code>\(String(self.id.suffix(12)))</code></th>\
             \(heads)</tr></thead>
             <tbody>
@@ -90,7 +90,7 @@ struct HistoryPage {
             """
     }
 
-    /// Why nothing stands below.
+    /// Why there is no result below.
     private static func sentence(_ result: HistoryRow.Result) -> String? {
         switch result {
         case .document: nil

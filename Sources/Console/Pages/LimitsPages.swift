@@ -38,9 +38,9 @@ struct LimitsPage {
         }
         content.append(
             ConsolePage.table(
-                "Partners' limits, and what of them is used",
+                "Partners' limits and their use",
                 ["Partner", "State", "Running", "Rate", "Waiting", "Bytes of parts"], rows,
-                empty: "There is no partner."))
+                empty: "There are no partners."))
         if self.rows.count == Self.pageSize, let last = self.rows.last {
             let query = ConsolePage.query([("after", last.partner)])
             content.append("<nav aria-label='Pages'><a href='/limits\(query)' rel='next'>Next page</a></nav>\n")
@@ -57,7 +57,7 @@ struct LimitsPage {
         Self.pause(self.session, what, name, isPaused: isPaused)
     }
 
-    /// Pauses a partner or lane, or ends that.
+    /// Pauses or resumes a partner or lane.
     static func pause(_ session: ConsoleSession, _ what: String, _ name: String, isPaused: Bool) -> Markup {
         """
         <form method='post' action='/limits/\(isPaused ? "resume" : "pause")' class='filter' \
@@ -103,7 +103,7 @@ struct LimitsForm {
         let inputs = Self.fields.map { field -> Markup in
             let now = field.value(row.limits) ?? ""
             var value = now
-            // What the person did not touch is as it is now.
+            // Fields that the person did not change have the current values.
             if let collision, field.value(collision.entered) != field.value(collision.was) {
                 value = field.value(collision.entered) ?? ""
             }

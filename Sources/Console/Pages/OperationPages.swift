@@ -88,7 +88,7 @@ struct EndpointsPage {
                     [
                         "Endpoint", "Partner", "Origin", "State", "Pending", "Being sent", "Held", "Dead-lettered",
                         "Delivered this hour", "Oldest", "Last failure", "Warnings",
-                    ], rows, empty: "There is no endpoint."), "</div>\n",
+                    ], rows, empty: "There are no endpoints."), "</div>\n",
             ]
         ).response()
     }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// Changes that wait for a second person, and what became of earlier ones.
+/// Changes that wait for a second person, and the outcomes of earlier ones.
 struct ApprovalsPage {
     var session: ConsoleSession
     var rows: [ProposalRow]
@@ -62,7 +62,7 @@ struct ApprovalsPage {
 struct RecordPage {
     var session: ConsoleSession
     var search: RecordSearch
-    /// The times as they were asked for.
+    /// The times as they were entered.
     var times: (from: String?, to: String?)
     /// `nil`: nothing was searched yet.
     var found: (rows: [RecordRow], next: Int64?)?
@@ -111,7 +111,7 @@ struct RecordPage {
             ConsolePage.table(
                 "What was done, newest first", ["When", "Who", "Action", "Object", "Purpose", "Details"], rows,
                 empty: next == nil
-                    ? "Nothing is on record." : "None of the newest rows matches; the next page looks further.")
+                    ? "Nothing is on record." : "None of the newest rows match; the next page searches further.")
         ]
         if let next {
             let query = ConsolePage.query([
@@ -151,7 +151,7 @@ struct KeysPage {
             let rows = wrapped.map { row -> Markup in
                 """
                 <tr><th scope='row'>\(row.wrappingKey)</th><td class='number'>\(String(row.partners))</td>\
-                <td>\(row.wrappingKey == state.wrappingKey ? "present" : "to be wrapped anew")</td></tr>
+                <td>\(row.wrappingKey == state.wrappingKey ? "present" : "to be rewrapped")</td></tr>
 
                 """
             }
@@ -166,12 +166,12 @@ struct KeysPage {
         }
         let backlogs: [(String, KeysState.Backlog)] = [
             ("Persons", state.persons), ("Deleted faces", state.faces), ("Keys", state.keys),
-            ("Objects of the object store", state.objects),
+            ("Objects in the object store", state.objects),
         ]
         content += [
             "<h2>Waiting for destruction</h2>\n",
             ConsolePage.table(
-                "What erasure or retention has removed, and whose keys or objects are not destroyed yet",
+                "Erased or expired data whose keys or objects are not destroyed yet",
                 ["What", "How many", "Oldest waits"],
                 backlogs.map { name, backlog -> Markup in
                     """

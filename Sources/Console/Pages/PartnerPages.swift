@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// How a partner is set: part of its state or policy, or a credential.
+/// A partner's setting: part of its state or policy, or a credential.
 struct PartnerRow: Sendable {
     /// `state`, `policy` or `credential`.
     var kind: String
@@ -12,7 +12,7 @@ struct PartnerRow: Sendable {
     var used: Date?
 }
 
-/// The partners of which a person may see how they are set.
+/// The partners whose settings a person may see.
 struct PartnersPage {
     var session: ConsoleSession
     var names: [String]
@@ -22,14 +22,14 @@ struct PartnersPage {
         return ConsolePage(
             title: "Partners", session: self.session,
             content: [
-                items.isEmpty ? "<p>There is no partner.</p>\n" : "<ul>\n\(items)</ul>\n",
+                items.isEmpty ? "<p>There are no partners.</p>\n" : "<ul>\n\(items)</ul>\n",
                 self.names.count > items.count ? "<p>More are not shown.</p>\n" : "",
             ]
         ).response()
     }
 }
 
-/// How one partner is set. Nothing here changes that.
+/// One partner's settings, read-only.
 struct PartnerPage {
     var session: ConsoleSession
     var name: String
@@ -52,7 +52,7 @@ struct PartnerPage {
                 ConsolePage.table("State and policy", ["Setting", "Value"], settings, empty: "Nothing is set."),
                 ConsolePage.table(
                     "Credentials, newest first", ["Credential", "State and scopes", "Last used"], credentials,
-                    empty: "There is no credential."),
+                    empty: "There are no credentials."),
             ]
         ).response()
     }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// Who is signed in, and what ends that.
+/// Who is signed in, with a button that ends their sessions.
 struct PeoplePage {
     var session: ConsoleSession
     var rows: [PersonRow]

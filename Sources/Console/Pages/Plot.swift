@@ -10,11 +10,11 @@ struct Plot {
     }
 
     var title: String
-    /// What the values are, such as `jobs` or `s`.
+    /// The unit of the values, such as `jobs` or `s`.
     var unit: String
     /// Rising.
     var times: [Date]
-    /// From one to the next; where there is more, nothing was measured between them.
+    /// From one to the next; if there is more, nothing was measured between them.
     var stepSeconds: Double
     var lines: [Line]
 
@@ -24,11 +24,11 @@ struct Plot {
         guard let first = self.times.first, let last = self.times.last,
             self.lines.contains(where: { $0.values.contains { $0 != nil } })
         else {
-            return "<section class='plot'><h2>\(self.title)</h2><p>Nothing was measured in this time.</p></section>\n"
+            return "<section class='plot'><h2>\(self.title)</h2><p>Nothing was measured in this period.</p></section>\n"
         }
         let most = max(self.lines.flatMap(\.values).compactMap { $0 }.max() ?? 0, 0)
         let scale = Self.rounded(most)
-        // Of "s" one is as many.
+        // "s" has no plural form.
         let isPlural = self.unit.count > 1 && self.unit.hasSuffix("s")
         let unit = most == 1 && isPlural ? String(self.unit.dropLast()) : self.unit
         let paths = self.lines.enumerated().map { place, line -> Markup in
@@ -71,14 +71,14 @@ struct Plot {
             let x = Self.left + share * span
             let y = Self.height - Self.bottom - value / scale * (Self.height - Self.bottom - Self.top)
             path += "\(isBegun ? "L" : "M")\(Self.tenth(x)) \(Self.tenth(y))"
-            // A point alone is a short line.
+            // A single point is drawn as a short line.
             if !isBegun { path += "h0.5" }
             before = time
         }
         return path
     }
 
-    /// At most twelve of the points, the last among them.
+    /// At most twelve of the points, including the last.
     private var table: Markup {
         let step = max(1, (self.times.count + 11) / 12)
         let places = stride(from: self.times.count - 1, through: 0, by: -step).reversed()
@@ -109,7 +109,7 @@ struct Plot {
         String(time.formatted(.iso8601).dropFirst(5).prefix(11))
     }
 
-    /// The stages of a job as bars from the one before, by their ends.
+    /// The stages of a job as bars, each from the previous stage's end to its own.
     static func stages(_ rows: [TimelineRow]) -> Markup {
         let marks = rows.filter { $0.kind == "accepted" || $0.kind == "finished" || $0.kind.hasPrefix("stage ") }
         guard let first = marks.first?.at, let last = marks.last?.at, marks.count > 1, last > first else { return "" }

@@ -7,7 +7,7 @@ struct SignInPage {
     /// Whether another site led here, so that the browser withheld the cookie of a session that may exist.
     var isCrossSite: Bool
     var path: String
-    /// What was sent after the session's end, and is recorded nowhere.
+    /// The text that was sent after the session's end, and is recorded nowhere.
     var typed = TypedDecision()
 
     func response(status: Int) -> HTTPResponse {
@@ -17,7 +17,7 @@ struct SignInPage {
         }
         if self.service.provider != nil {
             content.append(
-                // In another tab, so that this one keeps what was typed.
+                // In another tab, so that this one keeps the typed text.
                 self.typed.isEmpty
                     ? "<p><a class='button' href='/sign-in/provider'>Sign in with your organisation</a></p>\n"
                     : "<p><a class='button' href='/sign-in/provider' target='_blank' rel='noopener'>Sign in with your organisation (opens another tab)</a></p>\n"

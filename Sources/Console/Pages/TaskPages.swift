@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// What an action on a selection would touch, and the form that begins it.
+/// The objects that an action on a selection would affect, and the form that begins it.
 struct SelectionPage {
     var session: ConsoleSession
     var selection: Selection
@@ -29,13 +29,14 @@ struct SelectionPage {
         }
         var content: [Markup] = [
             narrowed.isEmpty
-                ? "<p>Everything of the partners for which you are an operator.</p>\n" : "<ul>\n\(narrowed)</ul>\n"
+                ? "<p>Everything that belongs to the partners for which you are an operator.</p>\n"
+                : "<ul>\n\(narrowed)</ul>\n"
         ]
         let isMore = kind == .jobs && total > SelectionPreview.mostJobs
         if isMore || total == SelectionPreview.most {
             content.append(
                 """
-                <p>\(isMore ? "They are counted up to \(SelectionPreview.mostJobs)." : "There are more.") \
+                <p>\(isMore ? "Only the first \(SelectionPreview.mostJobs) are counted." : "There are more.") \
                 A task takes \(String(SelectionPreview.most)) at most; begin another one for the rest afterwards.</p>
 
                 """)
@@ -71,7 +72,7 @@ struct SelectionPage {
     }
 }
 
-/// Actions on selections, with how far they are.
+/// Actions on selections, with their progress.
 struct TasksPage {
     var session: ConsoleSession
     var rows: [TaskRow]
@@ -107,14 +108,14 @@ struct TasksPage {
         ).response()
     }
 
-    /// What is done to what, in words.
+    /// The action and its objects, in words.
     private static func what(_ row: TaskRow) -> String {
         guard let kind = SelectionKind(rawValue: row.kind) else { return "\(row.action) \(row.kind)" }
         let action = kind.actions.first { $0.name == row.action }?.text ?? row.action
         return "\(kind.title): \(action.prefix(1).lowercased())\(action.dropFirst())"
     }
 
-    /// What was not done, and why, in sentences.
+    /// The objects that were refused, and why, in sentences.
     static func sentences(_ refused: Int64, _ refusals: String?) -> String {
         let counts = (refusals ?? "").split(separator: ",").compactMap { pair -> (code: String, count: Int64)? in
             let words = pair.split(separator: " ")

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import InspectCore
 
-/// What a reviewer typed. It survives when the decision cannot be recorded.
+/// A reviewer's typed decision. It is kept if the decision cannot be recorded.
 struct TypedDecision: Sendable {
     var decision: String?
     var label: String?
@@ -11,7 +11,7 @@ struct TypedDecision: Sendable {
 
     init(_ form: FormBody) {
         (self.decision, self.label) = (form["decision"], form["label"])
-        // The button that confirms what another person decided says what that is, whatever else the form has.
+        // The button that confirms another person's decision states that decision, whatever else the form contains.
         if let words = form["confirm"]?.split(separator: " ").map(String.init), words.count == 2 {
             (self.decision, self.label) = (words[0], words[1])
         }

@@ -40,7 +40,7 @@ struct WorkersPage {
         if self.chosen != nil { content.append("<p><a href='/workers'>Show the jobs of all workers</a></p>\n") }
         content += [
             ConsolePage.table(
-                "Running jobs, those claimed first at the top",
+                "Running jobs, first claimed at the top",
                 ["Job", "Partner", "Workflow", "Stage", "Attempt", "Running for", "Lease ends in", "Worker"], jobs,
                 empty: "No job is running."), "</div>\n",
         ]

@@ -1,4 +1,4 @@
-// Pages work without it but for zoom: it enlarges images, keeps pages up to date, keeps the session of who types, and goes on
+// Except for zoom, pages work without it: it enlarges images, keeps pages up to date, keeps the session alive while a person types, and continues
 // after a sign-in.
 'use strict';
 for (const link of document.querySelectorAll('a[data-go]')) location.replace(link.href);
@@ -19,13 +19,13 @@ function over() {
   say('Your session has ended. Refresh the page to sign in again.');
 }
 async function renew() {
-  // What somebody is reading with the keyboard, or has opened, stays.
+  // The element that somebody is reading with the keyboard, or has opened, stays.
   if (document.hidden || part.contains(document.activeElement) || part.querySelector('details[open]')) {
     isStale = true;
     return;
   }
   isStale = false;
-  // Marked as nobody's use of the session.
+  // Marked so that it does not count as use of the session.
   const answer = await fetch(location.href, { headers: { 'X-Live': '1' } }).catch(() => null);
   if (answer && answer.status === 401) return over();
   if (!answer || !answer.ok) {
@@ -38,12 +38,12 @@ async function renew() {
   const next = fresh.getElementById('live');
   if (!next) return;
   part.replaceChildren(...next.childNodes);
-  // One sentence for those who hear it; the table is not read out again.
+  // One sentence for screen readers; the table is not read out again.
   say(part.dataset.news ? `${part.dataset.news} at ${new Date().toISOString().slice(11, 16)} UTC.` : said);
 }
 // A stream takes one of the few connections that a browser opens to one host, so pages that nobody sees have none.
 let source = null;
-// What the page showed when it was made: a change since then is the first thing that the stream says.
+// The state of the page when it was made: a change since then is the first thing that the stream reports.
 let known = document.body.dataset.known || '';
 let failures = 0;
 let again = 0;
@@ -85,7 +85,7 @@ function catchUp() { setTimeout(() => { if (isStale) renew(); }, 0); }
 if (part) part.addEventListener('focusout', catchUp);
 if (stream && window.EventSource) {
   if (!document.hidden || !known) start();
-  // What has changed meanwhile is the first thing that a new stream says.
+  // A change in the meantime is the first thing that a new stream reports.
   const resume = () => { if (!document.hidden && !source) { say(said); start(); } };
   document.addEventListener('visibilitychange', () => { if (document.hidden && known) stop(); else resume(); });
   window.addEventListener('focus', resume);
@@ -155,7 +155,7 @@ if (token) {
   }
   used();
 }
-// Images: what a busy console did not show is asked for again, and each can be enlarged.
+// Images: those that a busy console did not show are requested again, and each can be enlarged.
 for (const image of document.querySelectorAll('svg image')) {
   const path = image.getAttribute('href');
   if (!path.startsWith('/')) continue;
@@ -166,7 +166,7 @@ for (const image of document.querySelectorAll('svg image')) {
   function failed() {
     if (isWaiting || isOver) return;
     const status = (answer() || {}).responseStatus;
-    // Where the browser does not say why, it may have been that.
+    // If the browser does not say why, this may have been the cause.
     if (tries === 2 || (status && status !== 503)) {
       isOver = true;
       const reason = document.createElement('p');

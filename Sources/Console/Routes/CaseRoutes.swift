@@ -3,7 +3,7 @@ internal import HTTPServer
 internal import InspectCore
 
 extension ConsoleRoute {
-    /// What reviewers do.
+    /// Reviewers' pages and actions.
     static let cases: [ConsoleRoute] = [
         ConsoleRoute("GET", "/cases", .roles([.reviewer])) { call, _ in
             let session = try call.signedIn()
@@ -75,14 +75,14 @@ extension ConsoleRoute {
             } catch let error as InspectError where TypedDecision.refusals.contains(error.code) {
                 return try await call.refused(error, session, id, typed)
             }
-            // Which says what was decided, and offers the next one.
+            // The page says what was decided, and offers the next case.
             return ConsoleCall.redirect("/cases/\(id)")
         },
     ]
 }
 
 extension ConsoleCall {
-    /// The page of a case: for the person who has it with all that the decision rests on, for others how far it is.
+    /// The page of a case: for the person who has it, everything on which the decision rests; for others, its progress.
     fileprivate func casePage(
         _ session: ConsoleSession, _ id: String, _ typed: TypedDecision = TypedDecision()
     ) async throws -> CasePage {
@@ -96,7 +96,7 @@ extension ConsoleCall {
         return page
     }
 
-    /// The same page where a decision was not recorded: with what was typed, and why.
+    /// The same page if a decision was not recorded: with what was typed, and why.
     fileprivate func refused(
         _ error: InspectError, _ session: ConsoleSession, _ id: String, _ typed: TypedDecision
     ) async throws -> HTTPResponse {
@@ -105,14 +105,14 @@ extension ConsoleCall {
         return page.response()
     }
 
-    /// A preview of one image of a case, for the person who has taken it alone. A page that carried them would wait for all.
+    /// A preview of one image of a case, only for the person who has taken it. A page that contained all images would wait for all of them.
     fileprivate func image() async throws -> HTTPResponse {
         let id = try self.jobID()
         guard let kind = self.values["part"].flatMap(PartKind.init), let show = self.service.show else {
             throw InspectError(.pathUnknown)
         }
         let session = try self.signedIn()
-        // A look is recorded, and bytes are fetched, only for who gets the image.
+        // An access is recorded, and bytes are fetched, only for a person who gets the image.
         let previews = try await show {
             do {
                 return [(kind.rawValue, try await self.store.part(session, id, kind))]

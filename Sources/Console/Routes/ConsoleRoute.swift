@@ -10,7 +10,7 @@ struct ConsoleRoute: Sendable {
 
     var method: String
     var access: Access
-    /// Whether the form has what a person typed at length, which is shown again however it ends.
+    /// Whether the form contains a longer typed text, which is shown again whatever the outcome.
     var keepsTyped: Bool
     var work: @Sendable (ConsoleCall, FormBody) async throws -> HTTPResponse
     let pattern: PathPattern

@@ -3,12 +3,12 @@ internal import HTTPServer
 internal import InspectCore
 
 extension ConsoleRoute {
-    /// History beside a case, plots, workers, and what keeps open pages up to date.
+    /// History next to a case, plots, workers, and what keeps open pages up to date.
     static let desk: [ConsoleRoute] = [
         ConsoleRoute("GET", "/cases/{id}/history", .roles([.reviewer])) { call, _ in
             let session = try call.signedIn()
             let id = try call.jobID()
-            // First what refuses: nothing is shown of a case that somebody else has.
+            // First the call that may refuse: nothing is shown of a case that somebody else has.
             let others = try await call.store.history(session, id)
             return HistoryPage(
                 session: session, id: id, document: try await call.store.material(session, id).document, others: others
@@ -18,7 +18,7 @@ extension ConsoleRoute {
             let session = try call.signedIn()
             let hours = Int(try call.number("hours") ?? 6)
             guard PlotsPage.periods.contains(where: { $0.hours == hours }) else {
-                throw InspectError(.parameterInvalid, "hours is none of those to choose from", field: "hours")
+                throw InspectError(.parameterInvalid, "hours is not one of the choices", field: "hours")
             }
             let known = try await call.stamp(of: .plots, session)
             let partner = call.parameter("partner")
@@ -57,13 +57,13 @@ extension ConsoleRoute {
 }
 
 extension ConsoleCall {
-    /// What a page that is about to be made knows: asked first, so that its stream reports whatever changes meanwhile.
+    /// The stamp for a page that is about to be made: requested first, so that its stream reports any changes meanwhile.
     func stamp(of subject: LiveSubject, _ session: ConsoleSession) async throws -> String? {
         let page = LivePage(session: session.secret.sha256, subject: subject)
         return try await self.store.pulse([page])[page]
     }
 
-    /// Whether a page asks by itself: that keeps no session alive.
+    /// Whether a page asks automatically, which keeps no session alive.
     var isUse: Bool { !self.request.path.hasPrefix("/live/") && self.request.headers["x-live"] == nil }
 
     /// A server-sent event (HTML, section 9.2). Each answer has one and then ends, and the browser asks again with the event's
@@ -79,7 +79,7 @@ extension ConsoleCall {
         case .full: throw InspectError(.gatewayOverloaded, "too many pages are open")
         case .found(nil): throw InspectError(.unauthenticated)
         case .over: text = "retry: 2000\n\n"
-        // The page closes its stream. What does not know this event asks again in an hour.
+        // The page closes its stream. A client that does not know this event asks again in an hour.
         case .yielded: text = "retry: 3600000\nevent: end\ndata: \n\n"
         // A page without a stamp only gets the current one.
         case .found(let stamp?):

@@ -22,7 +22,7 @@ extension ConsoleRoute {
             let session = try call.signedIn()
             guard let text = call.parameter("id") else { return JobPage.search(session) }
             guard let id = UUID(uuidString: text) else {
-                throw InspectError(.jobUnknown, hint: "An id is a UUID.")
+                throw InspectError(.jobUnknown, hint: "An id must be a UUID.")
             }
             return ConsoleCall.redirect("/jobs/\(id.uuidString.lowercased())")
         },

@@ -24,7 +24,7 @@ extension ConsoleRoute {
                 chain: call.parameter("chain") ?? "operator", fromSeconds: try call.time("from"),
                 toSeconds: try call.time("to"), actor: call.parameter("actor"), action: call.parameter("action"),
                 object: call.parameter("object"))
-            // Opening the page is no search.
+            // Opening the page is not a search.
             let isAsked = call.parameter("chain") != nil
             return RecordPage(
                 session: session, search: search, times: times,
@@ -93,7 +93,8 @@ extension ConsoleCall {
         guard let text = self.parameter(name) else { return nil }
         let full = text + String("0000-01-01T00:00:00Z".dropFirst(text.count))
         guard let date = try? Date(full, strategy: .iso8601) else {
-            throw InspectError(.parameterInvalid, "\(name) is a time such as 2026-01-31T12:00, or a day", field: name)
+            throw InspectError(
+                .parameterInvalid, "\(name) must be a time such as 2026-01-31T12:00, or a day", field: name)
         }
         return Int64(date.timeIntervalSince1970)
     }

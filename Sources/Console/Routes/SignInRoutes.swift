@@ -3,7 +3,7 @@ internal import HTTPServer
 internal import InspectCore
 
 extension ConsoleRoute {
-    /// Sign-in, sign-out, and what pages load.
+    /// Sign-in, sign-out, and the files that pages load.
     static let signIns: [ConsoleRoute] = [
         ConsoleRoute("GET", "/", .roles(Set(ConsoleRole.allCases))) { call, _ in
             ConsoleCall.redirect(try call.signedIn().roles.contains(.reviewer) ? "/cases" : "/queue")
@@ -12,7 +12,7 @@ extension ConsoleRoute {
             SignInPage(service: call.service, isCrossSite: false, path: "/").response(status: 200)
         },
         ConsoleRoute("GET", "/sign-in/link", .everyone) { call, _ in
-            // A form, not the sign-in itself: what fetches links ahead must not use this one up.
+            // A form, not the sign-in itself: programs that fetch links in advance must not use this one up.
             LinkPage(token: call.parameter("token") ?? "").response(status: 200)
         },
         ConsoleRoute("POST", "/sign-in/link", .everyone) { call, form in
@@ -38,7 +38,7 @@ extension ConsoleRoute {
             guard let secret = ConsoleCookie.signIn.value(in: call.request.headers["cookie"], isSecure: call.isSecure),
                 call.request.repeatedParameter == nil, let state = query["state"],
                 ConsoleSecret.areEqual(state, secret.derived("state"))
-            else { return call.failed(.init(reason: "the answer belongs to no sign-in of this browser")) }
+            else { return call.failed(.init(reason: "the answer does not belong to a sign-in of this browser")) }
             guard let code = query["code"], !code.isEmpty else {
                 return call.failed(.init(reason: "the provider did not let the person in"))
             }
@@ -48,7 +48,7 @@ extension ConsoleRoute {
             } catch let failure as OpenIDProvider.Failure {
                 return call.failed(failure)
             } catch let error as InspectError where error.code == .parameterInvalid {
-                // What the provider says is not what a session can have. The refusal names no value.
+                // The provider's claims are not valid for a session. The refusal contains no value.
                 return call.failed(
                     error.field == "name"
                         ? provider.unusableName : .init(reason: "\(error.text). \(error.hint ?? "")"))
@@ -56,7 +56,7 @@ extension ConsoleRoute {
         },
         ConsoleRoute("POST", "/sign-out", .roles(Set(ConsoleRole.allCases))) { call, _ in
             try await call.store.signOut(try call.signedIn())
-            // The next person who signs in at this browser has nothing to do with the case.
+            // The next person who signs in at this browser must not be led to the case.
             return ConsoleCall.redirect(
                 "/sign-in",
                 [
@@ -64,7 +64,7 @@ extension ConsoleRoute {
                     ConsoleCookie.way.header(text: nil, isSecure: call.isSecure),
                 ])
         },
-        // What the script sends while a person types: to be asked as a form is what keeps the session alive.
+        // The script sends this while a person types: a request sent as a form keeps the session alive.
         ConsoleRoute("POST", "/session/keep", .roles(Set(ConsoleRole.allCases))) { call, form in
             let session = try call.signedIn()
             if session.roles.contains(.reviewer), let id = form["case"].flatMap({ UUID(uuidString: $0) }) {

@@ -14,7 +14,7 @@ extension ConsoleRoute {
         ConsoleRoute("POST", "/tasks", .roles([.operator])) { call, form in
             guard let before = form["before"].flatMap({ Int64($0) }), let seen = form["seen"],
                 let action = form["action"], let reason = form["reason"]
-            else { throw InspectError(.parameterInvalid, "an action and a reason are needed", field: "reason") }
+            else { throw InspectError(.parameterInvalid, "an action and a reason are required", field: "reason") }
             try await call.store.beginTask(
                 try call.signedIn(), action, try Selection { form[$0] }, beforeMicroseconds: before,
                 seen: seen,

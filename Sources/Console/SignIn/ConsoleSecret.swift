@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import Custody
 package import Foundation
 
-/// What a signed-in browser holds: 256 random bits. The database has only their digest: its readers can
+/// The secret of a signed-in browser: 256 random bits. The database has only their digest, so its readers can
 /// impersonate nobody.
 package struct ConsoleSecret: Sendable {
     /// The cookie's value.
@@ -10,17 +10,17 @@ package struct ConsoleSecret: Sendable {
 
     package init() {
         var bytes = [UInt8](repeating: 0, count: 32)
-        precondition(RAND_bytes(&bytes, CInt(bytes.count)) == 1, "libcrypto has no random numbers")
+        precondition(RAND_bytes(&bytes, CInt(bytes.count)) == 1, "libcrypto returned no random numbers")
         self.text = Base64URL.text(bytes)
     }
 
-    /// - Returns: `nil` for what is no such value.
+    /// - Returns: `nil` for any other text.
     package init?(_ text: String) {
         guard text.utf8.count == 43, Base64URL.decode(text)?.count == 32 else { return nil }
         self.text = text
     }
 
-    /// What the database knows it by.
+    /// The digest by which the database knows it.
     package var sha256: Data { Data(SHA256.digest(Array(self.text.utf8))) }
 
     /// A value that only a holder of the secret can know, for one use.
@@ -28,7 +28,7 @@ package struct ConsoleSecret: Sendable {
         Base64URL.text(SHA256.digest(Array("\(use) \(self.text)".utf8)))
     }
 
-    /// What each form of the session's pages carries: another site can send a form, but cannot read this.
+    /// The token in each form of the session's pages: another site can send a form, but cannot read this.
     package var formToken: String { self.derived("form") }
 
     /// Compares in constant time.
@@ -46,7 +46,7 @@ enum ConsoleCookie {
     /// The case to which a sign-in leads back.
     case way
 
-    /// With a prefix that browsers accept from this host over TLS alone (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
+    /// With a prefix that browsers accept only from this host and over TLS (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
     private func name(_ isSecure: Bool) -> String {
         let name =
             switch self {

@@ -1,17 +1,17 @@
 internal import Custody
 internal import Foundation
 
-/// What a provider says of a person, once its signature and claims were checked (OpenID Connect Core 1.0, section 3.1.3.7).
+/// A provider's statement about a person, once its signature and claims have been checked (OpenID Connect Core 1.0, section 3.1.3.7).
 struct IDToken {
-    /// Why a token is refused; names no value of it.
+    /// Why a token is refused; contains none of its values.
     struct Refusal: Error, Equatable {
         var reason: String
     }
 
     let claims: [String: Any]
-    /// Who it is, at this issuer for ever; every other claim may change (section 5.7).
+    /// Identifies the person at this issuer permanently; every other claim may change (section 5.7).
     let subject: String
-    /// The key's name that the header has, to fetch keys again where it is new.
+    /// The key's name that the header has, to fetch keys again if it is new.
     private static let leewaySeconds = 60.0
 
     struct Parts {
@@ -28,7 +28,7 @@ struct IDToken {
             guard text.utf8.count <= 65_536, pieces.count == 3, let header = object(pieces[0]),
                 let claims = object(pieces[1]),
                 let signature = Base64URL.decode(pieces[2].utf8)
-            else { throw Refusal(reason: "the ID token is no signed token") }
+            else { throw Refusal(reason: "the ID token is not a signed token") }
             self.header = header
             self.claims = claims
             self.signed = Array("\(pieces[0]).\(pieces[1])".utf8)
@@ -51,7 +51,7 @@ struct IDToken {
             throw Refusal(reason: "the ID token's signature is not the provider's")
         }
         let claims = parts.claims
-        guard claims["iss"] as? String == issuer else { throw Refusal(reason: "the ID token is of another issuer") }
+        guard claims["iss"] as? String == issuer else { throw Refusal(reason: "the ID token is from another issuer") }
         let audience = (claims["aud"] as? [String]) ?? (claims["aud"] as? String).map { [$0] } ?? []
         guard audience.contains(client), audience.count == 1 || claims["azp"] as? String == client,
             claims["azp"] == nil || claims["azp"] as? String == client
@@ -62,7 +62,7 @@ struct IDToken {
             issued < time + Self.leewaySeconds
         else { throw Refusal(reason: "the ID token is not valid now") }
         guard let given = claims["nonce"] as? String, ConsoleSecret.areEqual(given, nonce) else {
-            throw Refusal(reason: "the ID token answers another sign-in")
+            throw Refusal(reason: "the ID token belongs to another sign-in")
         }
         guard let subject = claims["sub"] as? String, (1...255).contains(subject.utf8.count), !subject.contains("\0")
         else {
@@ -72,7 +72,7 @@ struct IDToken {
         self.subject = subject
     }
 
-    /// A claim by its path, such as `realm_access.roles`. A name with a full stop of its own goes before a path.
+    /// A claim by its path, such as `realm_access.roles`. A name that itself contains a full stop takes precedence over a path.
     func claim(_ path: String) -> Any? {
         if let value = self.claims[path] { return value }
         var value: Any? = self.claims
@@ -80,7 +80,7 @@ struct IDToken {
         return value
     }
 
-    /// What roles a claim grants: a list of texts, or one text with spaces between them.
+    /// The roles that a claim grants: a list of texts, or one text separated by spaces.
     func grants(_ path: String) -> [String] {
         switch self.claim(path) {
         case let list as [String]: list

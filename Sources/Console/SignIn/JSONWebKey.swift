@@ -14,7 +14,7 @@ final class JSONWebKey: Sendable {
     // Constant once created; libcrypto counts references under its own lock.
     private nonisolated(unsafe) let key: OpaquePointer
 
-    /// - Returns: `nil` for keys of other kinds or uses, and for what is no key.
+    /// - Returns: `nil` for keys of other kinds or uses, and for anything that is not a key.
     init?(_ members: [String: Any]) {
         func bytes(_ name: String) -> [UInt8]? {
             (members[name] as? String).flatMap { Base64URL.decode($0) }.map { [UInt8]($0) }

@@ -8,7 +8,7 @@ internal import Synchronization
 struct OpenIDPerson: Sendable {
     var issuer: String
     var subject: String
-    /// What the provider calls them now.
+    /// The person's current name at the provider.
     var name: String
     /// Such as `reviewer:bank`.
     var grants: [String]
@@ -22,7 +22,7 @@ package final class OpenIDProvider: Sendable {
         package var issuer: String
         /// The `client_id`.
         package var client: String
-        /// `nil`: a public client, which PKCE alone protects.
+        /// `nil`: a public client, which only PKCE protects.
         package var secret: String?
         /// The claim with roles, such as `roles` or `realm_access.roles`.
         package var rolesClaim = "roles"
@@ -41,7 +41,7 @@ package final class OpenIDProvider: Sendable {
     package struct Failure: Error, Sendable {
         /// In English.
         package var reason: String
-        /// A sentence to the person, where they can have it mended; `nil`: it is the log's alone.
+        /// A sentence for the person, if they can have the fault fixed; `nil`: it appears only in the log.
         package var told: String?
     }
 
@@ -67,7 +67,7 @@ package final class OpenIDProvider: Sendable {
     package init(_ settings: Settings, certificateAuthorities: String? = nil) {
         self.settings = settings
         self.http = HTTPClient(certificateAuthorities: certificateAuthorities)
-        // For a provider on this machine alone.
+        // Only for a provider on this machine.
         self.allowsHTTP = settings.issuer.hasPrefix("http://127.0.0.1:")
     }
 
@@ -85,7 +85,7 @@ package final class OpenIDProvider: Sendable {
         return known.authorization + (known.authorization.contains("?") ? "&" : "?") + FormEncoding.encode(parameters)
     }
 
-    /// The person whose code it is, and what roles the provider gives them.
+    /// The person whose code it is, and the roles that the provider gives them.
     func person(
         code: String, _ secret: ConsoleSecret, redirect: String
     ) async throws(Failure) -> OpenIDPerson {
@@ -135,7 +135,7 @@ package final class OpenIDProvider: Sendable {
     var unusableName: Failure {
         let rule = "does not have 1 to 100 visible characters without a space"
         return Failure(
-            reason: "the claim \(self.settings.nameClaim) \(rule); --oidc-name takes another claim",
+            reason: "the claim \(self.settings.nameClaim) \(rule); choose another one with --oidc-name",
             told: "Your name at the provider, the claim \(self.settings.nameClaim), \(rule), so the record could not "
                 + "name you. Ask the people who operate this console to use another claim.")
     }
@@ -146,7 +146,7 @@ package final class OpenIDProvider: Sendable {
         let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
         let document = try await self.fetch("\(base)/.well-known/openid-configuration")
         guard document["issuer"] as? String == issuer else {
-            throw Failure(reason: "the discovery document is of another issuer")
+            throw Failure(reason: "the discovery document is from another issuer")
         }
         func endpoint(_ name: String) throws(Failure) -> String {
             guard let url = document[name] as? String, url.hasPrefix("https://") || self.allowsHTTP,
@@ -156,7 +156,7 @@ package final class OpenIDProvider: Sendable {
         }
         let methods = document["code_challenge_methods_supported"] as? [String]
         guard methods?.contains("S256") ?? true else {
-            throw Failure(reason: "the provider does not know PKCE with S256")
+            throw Failure(reason: "the provider does not support PKCE with S256")
         }
         let known = Known(
             authorization: try endpoint("authorization_endpoint"), token: try endpoint("token_endpoint"),

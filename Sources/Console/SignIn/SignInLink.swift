@@ -21,7 +21,7 @@ package final class SignInLink: Sendable {
     /// The link's path.
     package var path: String { "/sign-in/link?token=\(self.secret.text)" }
 
-    /// Whether the link is this one's and was not used; it is used from now on.
+    /// Whether the link is this one and has not been used; from now on it counts as used.
     func take(_ token: String) -> Bool {
         guard ConsoleSecret.areEqual(token, self.secret.text), .now < self.until else { return false }
         return self.isUsed.withLock { isUsed in

@@ -17,7 +17,7 @@ extension PartnerKey {
     /// Encrypts for the owner of the private key: JWE in compact form (RFC 7516), with A256GCM and a new key each time.
     ///
     /// - Parameter type: The content's media type.
-    /// - Throws: ``InspectError`` with ``ErrorCode/internalError`` where libcrypto cannot.
+    /// - Throws: ``InspectError`` with ``ErrorCode/internalError`` if libcrypto cannot.
     package func encrypt(_ content: Data, type: String) throws(InspectError) -> Data {
         // RFC 7516, section 4.1.12: without application/ where nothing else has a slash.
         let short = type.hasPrefix("application/") ? String(type.dropFirst("application/".count)) : type

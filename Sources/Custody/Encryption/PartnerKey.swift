@@ -7,7 +7,7 @@ internal import Synchronization
 ///
 /// RSA of 2048 to 4096 bits, or an elliptic curve of NIST (RFC 7518, section 6).
 package final class PartnerKey: Sendable {
-    /// How the key of a content is encrypted, or agreed upon.
+    /// How a content's key is encrypted or agreed upon.
     enum Algorithm: String, Sendable {
         case rsa = "RSA-OAEP-256"
         case agreement = "ECDH-ES"
@@ -27,7 +27,7 @@ package final class PartnerKey: Sendable {
     }
 
     let algorithm: Algorithm
-    /// The name in the header of what is encrypted: the JWK's own, or else its thumbprint (RFC 7638).
+    /// The key's name in the header of encrypted content: the JWK's own, or else its thumbprint (RFC 7638).
     package let keyID: String
     /// `nil`: RSA.
     let curve: Curve?
@@ -113,7 +113,7 @@ package final class PartnerKey: Sendable {
 
     deinit { EVP_PKEY_free(self.key) }
 
-    /// The members that are texts. A private key is refused: its owner should know that it has left the house.
+    /// The members that are texts. A private key is refused: its owner should learn that it has been disclosed.
     private static func members(_ text: Data) throws(Refusal) -> [String: String] {
         guard text.count <= 8192, let object = (try? JSONSerialization.jsonObject(with: text)) as? [String: Any] else {
             throw Refusal(detail: "it is not a JSON object")
@@ -139,7 +139,7 @@ package final class PartnerKey: Sendable {
         return true
     }
 
-    // MARK: Keys that were seen before
+    // MARK: Keys used before
 
     private static let known = Mutex<[Data: PartnerKey]>([:])
 

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import InspectCore
 
-/// JSON in the one form of RFC 8785 (JCS), so that every program computes the same digest over it.
+/// JSON in the canonical form of RFC 8785 (JCS), so that every program computes the same digest over it.
 indirect enum CanonicalJSON: Decodable {
     case null
     case bool(Bool)
@@ -38,7 +38,7 @@ indirect enum CanonicalJSON: Decodable {
         }
     }
 
-    /// The members of an object; `nil`: it is none.
+    /// The members of an object; `nil`: it is not an object.
     var members: [String: CanonicalJSON]? { if case .object(let members) = self { members } else { nil } }
 
     var text: String {

@@ -1,7 +1,7 @@
 package import Foundation
 package import InspectCore
 
-/// Seals and opens what belongs to one sealed job. deploy/SEALING.md lists the purposes and rows.
+/// Seals and opens the data of one sealed job. deploy/SEALING.md lists the purposes and rows.
 package struct JobSeal: Sendable {
     /// The job's key, or its person's.
     package let key: CustodyKey
@@ -25,7 +25,7 @@ package struct JobSeal: Sendable {
         Seal.seal(output, under: self.key, for: self.context(.step, [String(stage.rawValue)]))
     }
 
-    /// Opens the result of a stage. One that was stored before its job was sealed does not exist.
+    /// Opens the result of a stage. A sealed job has no results from before it was sealed.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
     package func open(_ output: Data, of stage: JobStatus) throws(InspectError) -> Data {
@@ -39,7 +39,7 @@ package struct JobSeal: Sendable {
 
     private static let notePrefix = "sealed:"
 
-    /// A note as a text for SQL, which stores and passes it as any other.
+    /// A note as a text for SQL, which stores and returns it like any other.
     package func seal(note: String) -> String {
         Self.notePrefix
             + Seal.seal(Data(note.utf8), under: self.key, for: self.context(.note)).base64EncodedString()
@@ -69,19 +69,19 @@ package struct JobSeal: Sendable {
         try Seal.open(bytes, under: self.key, for: .part(kind, ordinal, of: self.key.partner))
     }
 
-    /// The values that a request had instead of its pseudonyms, by their keys.
+    /// The values that the pseudonyms in a request replace, by their keys.
     ///
     /// - Parameter sealed: The job's `sealed`.
     /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
     package func values(_ sealed: Data) throws(InspectError) -> SealedValues {
         let text = try self.request(sealed)
         guard let values = try? JSONDecoder().decode(SealedValues.self, from: text) else {
-            throw InspectError(.sealBroken, "not values of a request")
+            throw InspectError(.sealBroken, "not the values of a request")
         }
         return values
     }
 
-    /// The same as they were sealed: a JSON object.
+    /// The same in the sealed form: a JSON object.
     package func request(_ sealed: Data) throws(InspectError) -> Data {
         try Seal.open(sealed, under: self.key, for: self.context(.personal))
     }
@@ -100,7 +100,7 @@ package struct JobSeal: Sendable {
         return Self.joined(members)
     }
 
-    /// Objects without common keys as one. Joined as text, so that every number stays as it was written.
+    /// Joins objects without common keys into one, as text, so that every number stays as it was written.
     private static func joined(_ objects: [Data]) -> Data {
         var text = Data("{".utf8)
         for object in objects {
@@ -123,7 +123,7 @@ extension Data {
     }
 }
 
-/// What a request says that may identify a person, as far as a program needs it again.
+/// The values of a request that may identify a person, as far as a program needs them again.
 package struct SealedValues: Codable, Sendable, Equatable {
     /// The partner's reference of the transaction (Jumio's field).
     package var customerInternalReference: String?
@@ -167,7 +167,7 @@ package struct SealedValues: Codable, Sendable, Equatable {
         }
     }
 
-    /// The source of a part for which the database has another one.
+    /// The source of a part for which the database has a different one.
     ///
     /// - Parameter url: What the database has: a URL of the same origin.
     /// - Returns: `nil`: the request was sealed by a program that left the URL as it is.
@@ -182,7 +182,7 @@ package struct SealedValues: Codable, Sendable, Equatable {
         return source
     }
 
-    /// The members of a result document that are made of it, as a JSON object.
+    /// The members of a result document that are made from it, as a JSON object.
     var references: Data {
         var copy = self
         copy.callbackUrl = nil

@@ -15,13 +15,13 @@ package struct SealedRequest: Sendable {
 
 /// Seals requests before PostgreSQL sees a byte of them. deploy/SEALING.md describes the outcome for other programs.
 ///
-/// The database goes on to validate requests, so what it must refuse stays refusable: an invalid value is replaced by another one
-/// that is invalid for the same reason.
+/// The database still validates requests, so an invalid value is replaced by another one that is invalid for the same
+/// reason.
 package struct RequestSealer: Sendable {
     let store: KeyStore
     private let level: KeyKind
 
-    /// - Parameter level: `job`: each job has a key of its own, which goes with its data. `person`: a person's jobs share theirs, which
+    /// - Parameter level: `job`: each job has its own key, which is destroyed with its data. `person`: a person's jobs share theirs, which
     ///   benchmarks compare.
     package init(_ store: KeyStore, level: KeyKind = .job) {
         self.store = store
@@ -40,7 +40,7 @@ package struct RequestSealer: Sendable {
         fileprivate let values: Data
         /// A keyed digest of the request as it was, by which a repeated one is recognised.
         package let hmac: Data
-        /// The payload as it was, and the partner's key of which the pseudonyms are made.
+        /// The plain payload, and the partner's key from which the pseudonyms are made.
         fileprivate let plain: Data
         fileprivate let partnerKey: KeyID
     }
@@ -52,7 +52,7 @@ package struct RequestSealer: Sendable {
         try await self.seal(try await self.draft(payload: payload, parts: parts, partner: partner))
     }
 
-    /// Prepares a request. The database should check the outcome before it is sealed: many invalid requests would leave as many keys.
+    /// Prepares a request. The database should check the outcome before it is sealed: otherwise each invalid request would leave a key.
     ///
     /// - Parameters:
     ///   - payload: A JSON object as `insp.enqueue_parts` describes it.
@@ -69,7 +69,7 @@ package struct RequestSealer: Sendable {
     ) throws(InspectError) -> Draft {
         let draft = try RequestDraft(payload, try Self.check(parts))
         let values = try draft.values()
-        // What the database takes of sealed values; of payloads it takes less.
+        // The size of sealed values that the database accepts; it accepts less of payloads.
         guard values.count + Seal.overhead <= 65_536 else { throw InspectError(.payloadTooLarge) }
         let index = BlindIndex(key)
         return Draft(
@@ -84,7 +84,7 @@ package struct RequestSealer: Sendable {
     /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable`` or ``ErrorCode/keyUnknown``.
     package func seal(_ draft: Draft) async throws(InspectError) -> SealedRequest {
         let (key, partnerKey) = try await self.keys(of: draft.owner)
-        // The partner's key was replaced: nobody could find the person by pseudonyms of the former one, nor erase what they name.
+        // The partner's key was replaced: nobody could find the person by pseudonyms of the former one, or erase the data.
         let draft =
             draft.partnerKey == partnerKey.id ? draft : try Self.draft(draft.plain, draft.parts, under: partnerKey)
         let seal = try JobSeal(key, partner: draft.partner)
@@ -112,7 +112,7 @@ package struct RequestSealer: Sendable {
         return (key, partner)
     }
 
-    /// The parts' digests; what `insp.check_part` refuses of plain parts is refused here.
+    /// The parts' digests; plain parts that `insp.check_part` would refuse are refused here.
     private static func check(_ parts: [PartKind: [Data]]) throws(InspectError) -> [PartKind: [[UInt8]]] {
         var sums: [PartKind: [[UInt8]]] = [:]
         for (kind, list) in parts {
@@ -156,7 +156,7 @@ struct RequestDraft {
         "region", "delaySeconds", "runAt", "expiresAt", "traceparent", "challenge", "review", "threshold",
         "enrollmentMode",
     ]
-    /// Keys whose values are sealed. Not `faceId`: nothing needs it again, and so a deleted face's id is nowhere.
+    /// Keys whose values are sealed. Not `faceId`: nothing needs it again, so a deleted face's id is stored nowhere.
     private static let personalKeys: Set<String> = [
         "customerInternalReference", "userReference", "reportingCriteria", "callbackUrl", "consent", "parts",
     ]
@@ -174,7 +174,7 @@ struct RequestDraft {
         try self.checkDigests()
     }
 
-    /// Digests are of the plain bytes, so the database cannot compare them. What names no part of the request is left for it to refuse.
+    /// Digests are of the plain bytes, so the database cannot compare them. Digests for which the request has no part are left for it to refuse.
     private mutating func checkDigests() throws(InspectError) {
         guard var digests = self.request["digests"] as? [String: Any] else { return }
         for (name, value) in digests {
@@ -196,7 +196,7 @@ struct RequestDraft {
         return (1...Self.limit).contains(text.unicodeScalars.count)
     }
 
-    /// Whose key the job's key is below.
+    /// The owner of the key above the job's key.
     var subject: KeySubject? {
         if Self.isReference(self.request["userReference"]), let text = self.request["userReference"] as? String {
             return .user(text)
@@ -204,12 +204,12 @@ struct RequestDraft {
         return Self.isReference(self.request["faceId"]) ? (self.request["faceId"] as? String).map { .face($0) } : nil
     }
 
-    /// What is sealed: a JSON object.
+    /// The values to be sealed: a JSON object.
     func values() throws(InspectError) -> Data {
         try Self.json(self.request.filter { Self.personalKeys.contains($0.key) })
     }
 
-    /// What a repeated request has in common with the first one, whichever program seals it. The partner is in the key, and a
+    /// The values that a repeated request has in common with the first one, whichever program seals it. The partner is in the key, and a
     /// gateway's request does not name it; the parts are covered by their digests.
     func canonical() -> [UInt8] {
         let request = CanonicalJSON.object(
@@ -240,7 +240,7 @@ struct RequestDraft {
             case "parts": payload[key] = Self.sources(value, index)
             case "consent": payload[key] = Self.consent(value, self.form[key], index)
             case "reportingCriteria": payload[key] = Self.reference(value, "criteria", index)
-            // Unknown: the database names the key, and must not see the value.
+            // Unknown: the database's error names the key, and the database must not see the value.
             default:
                 payload[key] = nil
                 payload[Self.name(key)] = NSNull()
@@ -252,8 +252,8 @@ struct RequestDraft {
         return try Self.json(payload)
     }
 
-    /// A value of a key that identifies nobody: a word, a code, a number or a time. Anything else was misplaced, is refused, and must
-    /// not be in the database's log.
+    /// A value of a key that identifies nobody: a word, a code, a number or a time. Anything else is misplaced and will be refused, and must
+    /// not appear in the database's log.
     private static func plain(_ value: Any) -> Any {
         switch value {
         case let text as String:
@@ -276,7 +276,7 @@ struct RequestDraft {
         return isName ? text : "invalid"
     }
 
-    /// - Returns: For an invalid value another one that is refused likewise.
+    /// - Returns: For an invalid value, another one that is also refused.
     private static func pseudonym(_ value: Any, _ use: String, _ index: BlindIndex) -> Any {
         guard let text = value as? String else { return 0 }
         if text.isEmpty { return "" }
@@ -285,14 +285,14 @@ struct RequestDraft {
 
     /// A reference, which has no control character.
     private static func reference(_ value: Any, _ use: String, _ index: BlindIndex) -> Any {
-        // One that is too long is refused as that, as the database does.
+        // A reference that is too long is refused for that reason, as in the database.
         guard let text = value as? String, Self.isReference(text),
             text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
         else { return Self.pseudonym(value, use, index) }
         return "\u{1}"
     }
 
-    /// Parts by URL: the origin of each stays, and of its digest a keyed one.
+    /// Parts by URL: each keeps its origin, and a keyed digest of its digest.
     private static func sources(_ value: Any, _ index: BlindIndex) -> Any {
         guard let kinds = value as? [String: Any] else { return 0 }
         let sources = kinds.mapValues { source -> Any in
@@ -314,7 +314,7 @@ struct RequestDraft {
         return kept
     }
 
-    /// What the database checks of a consent, with a pseudonym of the whole.
+    /// The members of a consent that the database checks, with a pseudonym of the whole.
     static func consent(_ value: Any, _ form: CanonicalJSON?, _ index: BlindIndex) -> Any {
         guard let consent = value as? [String: Any], let form else { return 0 }
         var kept: [String: Any] = ["digest": index.pseudonym(form.text, use: "consent")]
@@ -333,7 +333,7 @@ struct RequestDraft {
         return kept
     }
 
-    /// Whether a text is short and plain enough to name a version or a purpose, and no person.
+    /// Whether a text is short and plain enough to be the name of a version or a purpose, and not of a person.
     private static func isName(_ text: String) -> Bool {
         (1...32).contains(text.utf8.count)
             && text.utf8.allSatisfy({ isalnum(CInt($0)) != 0 || [0x2d, 0x2e, 0x5f].contains($0) })
@@ -350,8 +350,8 @@ struct RequestDraft {
 
 /// URLs whose path is sealed.
 package enum SealedURL {
-    /// What stands for a URL: its origin, by which the database decides where it may lead, and a pseudonym, as the path and the
-    /// query may name a person or open an object.
+    /// The replacement for a URL: its origin, by which the database decides whether it is allowed, and a pseudonym, since the path and the
+    /// query may identify a person or open an object.
     ///
     /// - Returns: For an invalid URL, another invalid URL, so that it is still refused.
     static func pseudonym(_ value: Any, limit: Int, _ index: BlindIndex) -> Any {
@@ -377,7 +377,7 @@ extension BlindIndex {
     /// nobody in the server's log.
     package static func ofStored(_ spelling: String) -> Data { Data(SHA256.digest(Array(spelling.utf8))) }
 
-    /// What stands for a value where the database compares and finds it: 43 characters of Base64 for URLs (RFC 4648 section 5).
+    /// The replacement for a value that the database compares and finds: 43 characters of Base64 for URLs (RFC 4648 section 5).
     package func pseudonym(_ value: String, use: String) -> String { Base64URL.text(self.index(value, use: use)) }
 
     /// The index of which a pseudonym is made; `nil` if the value is not a pseudonym.

@@ -2,7 +2,7 @@ package import Foundation
 package import InspectCore
 package import Postgres
 
-/// A job's result as the database returns it: the plain document, and what is sealed of it.
+/// A job's result as the database returns it: the plain document, and the sealed data.
 package struct SealedResult: Sendable {
     /// A JSON object.
     package var document: Data
@@ -21,7 +21,7 @@ package struct SealedResult: Sendable {
         self.partner = try row.int("partner_id")
     }
 
-    /// Opens what is sealed of the job; `nil`: nothing is, or it was removed.
+    /// Opens the job's sealed data; `nil`: there is none, or it was removed.
     package func seal(opening keys: KeyStore?) async throws(InspectError) -> JobSeal? {
         guard let keys, let any = self.sealed ?? self.body else { return nil }
         return try JobSeal(try await keys.key(try Seal.keyID(of: any)), partner: self.partner)
@@ -29,7 +29,7 @@ package struct SealedResult: Sendable {
 
     /// The whole document.
     ///
-    /// - Parameter keys: `nil`: the document goes without what is sealed.
+    /// - Parameter keys: `nil`: the document is returned without its sealed data.
     /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable``, ``ErrorCode/keyUnknown`` or ``ErrorCode/sealBroken``.
     package func document(opening keys: KeyStore?) async throws(InspectError) -> Data {
         guard let seal = try await self.seal(opening: keys) else { return self.document }

@@ -2,7 +2,7 @@ package import Foundation
 package import InspectCore
 package import Postgres
 
-/// What a job's stages found, as the database returns it.
+/// The findings of a job's stages, as the database returns them.
 package struct StoredFacts: Sendable {
     /// Opened.
     package var facts: InspectionFacts
@@ -14,7 +14,7 @@ package struct StoredFacts: Sendable {
     /// - Parameters:
     ///   - row: Has columns `request`, `decided_at`, `statuses`, `bodies`, `kinds` and `ordinals`.
     ///   - seal: `nil`: the job is not sealed.
-    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``, or ``ErrorCode/internalError`` for what a newer version wrote.
+    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``, or ``ErrorCode/internalError`` for data that a newer version wrote.
     package init(_ row: PostgresRow, _ seal: JobSeal?) throws {
         let kinds = try row.textArray("kinds").compactMap { PartKind(rawValue: $0) }
         let ordinals = try row.intArray("ordinals")

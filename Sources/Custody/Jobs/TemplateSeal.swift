@@ -1,7 +1,7 @@
 internal import Foundation
 package import InspectCore
 
-/// Seals enrolled faces, each under a key of its own: they outlive the job that made them, and go one by one. A sealed one has the
+/// Seals enrolled faces, each under its own key: they outlive the job that made them, and are deleted one by one. A sealed one has the
 /// sealed bytes' digits instead of its own.
 package enum TemplateSeal {
     private static func context(_ template: FaceEmbedding, _ partner: Int64) -> SealContext {

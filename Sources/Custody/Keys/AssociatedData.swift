@@ -1,4 +1,4 @@
-/// What GCM authenticates besides the text: fields of bytes, each after its length as four bytes, the highest first. Two lists of
+/// What GCM authenticates in addition to the text: fields of bytes, each after its length as four bytes, the highest first. Two lists of
 /// fields therefore never have the same encoding.
 enum AssociatedData {
     static func encode(_ fields: [[UInt8]]) -> [UInt8] {

@@ -44,7 +44,7 @@ enum HKDF {
         return Array(output.prefix(count))
     }
 
-    /// A key for another purpose. Without a salt, since the first key is random.
+    /// Derives a key for another purpose, without a salt, since the first key is random.
     static func key(from key: SecretKey, label: String) -> SecretKey {
         var pseudorandom = key.withBytes { self.extract($0, salt: []) }
         defer { pseudorandom.wipe() }

@@ -1,7 +1,7 @@
 internal import COpenSSL
 package import Foundation
 
-/// The name of a key: a UUID of version 7, so that keys that are made together lie together in the key store's index.
+/// The name of a key: a UUID of version 7, so that keys that are made together are adjacent in the key store's index.
 package struct KeyID: Hashable, Sendable {
     /// Version 7 (RFC 9562 §5.7): the time of creation comes first.
     package let uuid: UUID
@@ -43,7 +43,7 @@ package enum KeyKind: String, Sendable, CaseIterable {
     case partner = "partner"
     /// One for each person, or face without a person, under the partner's.
     case person = "person"
-    /// One for a job and its reruns, under the person's, or under the partner's where the job names nobody.
+    /// One for a job and its reruns, under the person's, or under the partner's if the job names nobody.
     case job = "job"
     /// One for a template of an enrolled face, under the key above that of the job that made it.
     case template = "template"
@@ -51,9 +51,9 @@ package enum KeyKind: String, Sendable, CaseIterable {
 
 /// A key that is open.
 package struct CustodyKey: Sendable {
-    /// Not secret: it stands beside what the key has sealed.
+    /// Not secret: it is stored with what the key has sealed.
     package let id: KeyID
-    /// The key's level in the tree, which is part of what it seals.
+    /// The key's level in the tree, which is authenticated with what it seals.
     package let kind: KeyKind
     /// Number of the partner (`insp.partner.id`).
     package let partner: Int64

@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import Glibc
 
-/// The 256 bits of a key, in memory that is locked where that is allowed and overwritten at the end.
+/// The 256 bits of a key, in memory that is locked if that is allowed and overwritten at the end.
 package final class SecretKey: Sendable {
     /// Bytes of a key.
     static let count = SecretMemory.cell
@@ -30,7 +30,7 @@ package final class SecretKey: Sendable {
         }
     }
 
-    /// A key of these bytes, of which the caller has to overwrite its copy.
+    /// A key of these bytes; the caller must overwrite its own copy.
     ///
     /// - Returns: `nil` unless there are 32.
     convenience init?(_ bytes: some Collection<UInt8>) {

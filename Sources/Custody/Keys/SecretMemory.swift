@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// Memory for keys: locked where the system allows that, in no core file, zeros in a forked child, overwritten when freed.
+/// Memory for keys: locked if the system allows that, in no core file, zeros in a forked child, overwritten when freed.
 enum SecretMemory {
     /// Bytes of a cell: those of every key.
     static let cell = 32

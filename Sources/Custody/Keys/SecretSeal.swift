@@ -3,10 +3,10 @@ package import InspectCore
 
 /// Seals and opens the secrets of one endpoint under its partner's key.
 ///
-/// SQL takes and returns a secret as text. A sealed one is `sealed:` and the Base64 of the sealed bytes, so that every function that
-/// passes secrets on passes sealed ones as well, and sees none. deploy/SEALING.md describes the format.
+/// SQL takes and returns a secret as text. A sealed one is `sealed:` and the Base64 of the sealed bytes, so every function that
+/// passes secrets on also passes sealed ones, without seeing them. deploy/SEALING.md describes the format.
 package struct SecretSeal: Sendable {
-    /// What a secret is for, as `insp.secret` has it.
+    /// A secret's purpose, as in `insp.secret`.
     package enum Purpose: String, Sendable, CaseIterable {
         case signingSecret = "signing_secret"
         case signingKey = "signing_key"
@@ -17,7 +17,7 @@ package struct SecretSeal: Sendable {
         case assertion = "assertion"
     }
 
-    /// Whose a secret is.
+    /// The owner of a secret.
     package enum Owner: Sendable, Equatable {
         case endpoint(Int64)
         /// A named authorization of the partner whose key it is.
@@ -61,7 +61,7 @@ package struct SecretSeal: Sendable {
         return Self.prefix + sealed.base64EncodedString()
     }
 
-    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``: it was changed, or is another endpoint's or for another purpose.
+    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``: it was changed, or belongs to another endpoint or purpose.
     package func open(_ text: String, for purpose: Purpose) throws(InspectError) -> String {
         let secret = try Seal.open(Self.bytes(of: text), under: self.key, for: self.context(purpose))
         return String(decoding: secret, as: UTF8.self)

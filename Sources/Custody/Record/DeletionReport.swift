@@ -5,7 +5,7 @@ internal import InspectCore
 ///
 /// Made of the record's rows alone, so anyone with an export can check the counts.
 package struct DeletionReport: Sendable {
-    /// Why something was erased.
+    /// The cause of an erasure.
     package enum Cause: String, Sendable, Comparable, CaseIterable {
         /// One job with its reruns, by `insp.erase`.
         case job = "job"
@@ -15,7 +15,7 @@ package struct DeletionReport: Sendable {
         case retention = "retention"
         /// The whole partner.
         case partner = "partner"
-        /// Not a cause of its own: keys that the key store has destroyed, for any of the others.
+        /// Not a separate cause: keys that the key store has destroyed, for any of the others.
         case keys = "keys"
 
         package static func < (left: Cause, right: Cause) -> Bool {
@@ -31,9 +31,9 @@ package struct DeletionReport: Sendable {
         static func < (left: Place, right: Place) -> Bool { (left.days, left.cause) < (right.days, right.cause) }
     }
 
-    /// The chain that it is made of.
+    /// The chain from which it is made.
     package static let chain = "operator"
-    /// What rows that count may begin with after their chain; the rest is not even parsed.
+    /// The possible beginnings of rows that count, after their chain; other rows are not even parsed.
     private static let actions = ["erase", "face_", "purge", "destroy_keys", "keys_destroy_"]
         .map { Data("\"action\": \"\($0)".utf8) }
 
@@ -67,7 +67,7 @@ package struct DeletionReport: Sendable {
         case "erase_person" where isOurs:
             self.add(at, .person, detail.merging(["persons": Int64(1)]) { $1 }, ["persons", "templates"])
         case "face_delete" where isOurs:
-            // One that had nothing left is called for each spelling of the id.
+            // The call is recorded for each spelling of the id, even if nothing was left.
             guard let templates = detail["templates"] as? Int64, templates > 0 else { return }
             self.add(at, .face, ["faces": Int64(1), "templates": templates], ["faces", "templates"])
         case "purge", "face_purge":
@@ -108,7 +108,7 @@ package struct DeletionReport: Sendable {
             + "\"deletions\": [\(days.joined(separator: ", "))]}"
     }
 
-    /// In UTC, with microseconds where there are any.
+    /// In UTC, with microseconds if there are any.
     package static func time(_ microseconds: Int64) -> String {
         let seconds = Date(timeIntervalSince1970: Double(microseconds / 1_000_000))
         let whole = seconds.formatted(Date.ISO8601FormatStyle())
@@ -120,7 +120,7 @@ package struct DeletionReport: Sendable {
     package static func microseconds(_ text: String) -> Int64? {
         let whole = text.utf8.count == 10 ? text + "T00:00:00Z" : text
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: whole.contains("."))
-        // Up to the year 9999: a later one need not fit into microseconds, and has no form in RFC 3339.
+        // Up to the year 9999: a later one might not fit into microseconds, and has no form in RFC 3339.
         guard let date = try? style.parse(whole), (0..<253_402_300_800).contains(date.timeIntervalSince1970) else {
             return nil
         }
@@ -165,7 +165,7 @@ package struct SignedDeletionReport: Sendable {
         (self.text, self.atMicroseconds, self.keyID, self.signature) = read
     }
 
-    /// The line of a file in which it is kept.
+    /// The line in a file that stores it.
     package var line: String {
         "{\"deletions\": \(self.text), \"at\": \(self.atMicroseconds), \"key\": \"\(self.keyID)\", "
             + "\"signature\": \"\(self.signature.hexadecimal)\"}"
@@ -177,8 +177,8 @@ package struct SignedDeletionReport: Sendable {
             && key.verifies(self.signature, of: Self.message(self.text, self.atMicroseconds, self.keyID))
     }
 
-    /// A report with nothing counted yet, of the same partner and time, and the rows that it says it was made of; `nil`: the text is
-    /// none of ``DeletionReport``.
+    /// A report with nothing counted yet, for the same partner and time, and the rows that it says it was made from; `nil`: the text is
+    /// not from ``DeletionReport``.
     package var frame: (report: DeletionReport, first: Int64, last: RecordPlace)? {
         guard let object = (try? JSONSerialization.jsonObject(with: Data(self.text.utf8))) as? [String: Any],
             let partner = object["partner"] as? String,

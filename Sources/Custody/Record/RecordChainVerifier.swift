@@ -17,7 +17,7 @@ struct RecordChainVerifier {
     private var erased: Int64 = 0
     private var rows: Int64 = 0
     private(set) var fault: RecordFault?
-    /// The place that was skipped; whether its row comes later decides what was done.
+    /// The place that was skipped; whether its row comes later decides which fault it is.
     private var gap: (expected: Int64, found: Int64)?
 
     init(start: RecordPlace) {
@@ -37,7 +37,7 @@ struct RecordChainVerifier {
         self.rows += 1
         if self.fault != nil { return }
         if let gap = self.gap {
-            // Only whether the row that was skipped comes at last; all others wait for it.
+            // Checks only whether the skipped row appears after all; nothing else matters until then.
             if row.seq == gap.expected {
                 self.fail(
                     .reordered, row.chain, gap.expected,
@@ -91,7 +91,7 @@ struct RecordChainVerifier {
     mutating func compare(_ place: RecordPlace, _ name: String, _ witness: String) {
         guard place.seq >= self.start.seq else { return }
         if place.seq > self.last.seq {
-            // Whatever stopped the chain before explains it.
+            // The earlier fault explains it.
             guard self.fault == nil else { return }
             let first = self.last.seq + 1
             let rows = place.seq == first ? "row \(first) is" : "rows \(first) to \(place.seq) are"
@@ -111,7 +111,7 @@ struct RecordChainVerifier {
                     + "\(witness) has another hash for row \(place.seq)")
     }
 
-    /// Compares with the end that the rows' own source names, which no retention moves before the start.
+    /// Compares with the end according to the rows' own source, which retention never moves before the start.
     mutating func compareEnd(_ place: RecordPlace, _ name: String) {
         guard place.seq < self.start.seq else { return self.compare(place, name, "the last line") }
         guard self.fault == nil else { return }
@@ -123,7 +123,7 @@ struct RecordChainVerifier {
     /// Up to here a checkpoint had the same hash.
     private var verified: Int64 = 0
 
-    /// Finds rows that were removed from the start too early: those behind a checkpoint's head are younger than it.
+    /// Finds rows that were removed from the start too early: those after a checkpoint's head are younger than the checkpoint.
     mutating func checkStart(
         _ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint, nowMicroseconds: Int64
     ) {
@@ -144,7 +144,7 @@ struct RecordChainVerifier {
 
     /// Compares the times of the rows that a checkpoint is the first to cover with it and with the one before.
     ///
-    /// - Returns: How many are from long before that one, and the place of the first.
+    /// - Returns: How many are from long before the earlier one, and the place of the first.
     mutating func checkTimes(
         _ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint,
         after former: (seq: Int64, atMicroseconds: Int64)?

@@ -1,10 +1,10 @@
 internal import COpenSSL
 internal import Glibc
 
-/// A reader of the exact lines that the database makes of the record (`insp.record_rows`, `insp.record_checkpoints`).
+/// A reader of the exact lines that the database makes from the record (`insp.record_rows`, `insp.record_checkpoints`).
 ///
-/// Stricter than JSON: members come in one order with one spacing, as `jsonb` prints values, so that a line that is read has
-/// nothing in it that was not hashed or signed. It works on pointers, as a million lines take seconds even in debug builds.
+/// Stricter than JSON: members come in one order with one spacing, as `jsonb` prints values, so a line that is accepted contains
+/// nothing that was not hashed or signed. It works on pointers, so that a million lines take only seconds even in debug builds.
 struct LineReader {
     private let base: UnsafePointer<UInt8>
     private let count: Int
@@ -12,7 +12,7 @@ struct LineReader {
 
     init(_ line: UnsafeRawBufferPointer) {
         let bytes = line.assumingMemoryBound(to: UInt8.self)
-        // Of an empty line nothing is read.
+        // Nothing is read from an empty line.
         self.base = bytes.baseAddress ?? UnsafePointer(bitPattern: 1)!
         self.count = bytes.count
     }
@@ -110,7 +110,7 @@ struct LineReader {
     }
 }
 
-/// The value of each character as a lower-case hexadecimal digit; 255: it is none.
+/// The value of each character as a lower-case hexadecimal digit; 255: it is not one.
 private nonisolated(unsafe) let digits: UnsafePointer<UInt8> = {
     let table = UnsafeMutablePointer<UInt8>.allocate(capacity: 256)
     table.initialize(repeating: 255, count: 256)
@@ -126,7 +126,7 @@ struct RecordRow {
     var atMicroseconds: Int64
     /// Whether the stated hash is that of the row's values and of the hash before it.
     var isIntact: Bool
-    /// Whether words are there and are not those of the digest.
+    /// Whether there are words that do not match the digest.
     var hasOtherWords: Bool
     /// The digest of words that were removed.
     var erased: String?

@@ -1,32 +1,32 @@
 /// What is wrong with a record, and where.
 package struct RecordFault: Sendable, Equatable {
-    /// What may be wrong.
+    /// The kinds of faults.
     package enum Kind: String, Sendable {
-        /// A row whose values or whose place are not those that were hashed.
+        /// A row with values or a place other than those that were hashed.
         case changed = "changed"
-        /// A row that is not there, while later ones are.
+        /// A missing row, although later ones exist.
         case missing = "missing"
-        /// A row that stands behind a later one.
+        /// A row after a later one.
         case reordered = "reordered"
         /// A second row for one place.
         case inserted = "inserted"
         /// Rows rewritten with consistent hashes that a checkpoint contradicts.
         case rewritten = "rewritten"
-        /// Rows at the end that a checkpoint or a kept one covers.
+        /// Missing rows at the end that a checkpoint covers, in the record or kept elsewhere.
         case truncated = "truncated"
-        /// Rows at the start that retention cannot have removed.
+        /// Missing rows at the start that retention cannot have removed.
         case start = "start"
-        /// A signature that is not by a key that was given.
+        /// A signature by a key that was not given.
         case signature = "signature"
         /// A checkpoint that contradicts another one.
         case checkpoint = "checkpoint"
-        /// A line that is none of the record's.
+        /// A line that does not belong to a record.
         case format = "format"
         /// An export without its last line.
         case cut = "cut"
-        /// Rows whose own time contradicts the checkpoints before and after them: they were not written when they say.
+        /// Rows whose own time contradicts the checkpoints before and after them: they were not written at that time.
         case time = "time"
-        /// Words that were removed, while no erasure on record names them.
+        /// Words that were removed without an erasure on record.
         case erased = "erased"
         /// Rows that have had no place for so long that linking has stopped: they can be removed unnoticed.
         case waiting = "waiting"
@@ -51,7 +51,7 @@ package struct RecordFault: Sendable, Equatable {
 
 /// The outcome of verifying a record.
 package struct RecordVerdict: Sendable {
-    /// What a chain was found to contain.
+    /// The contents of a chain.
     package struct Chain: Sendable {
         /// Places of the first and last row; `nil`: there is none.
         package var first: Int64?
@@ -69,7 +69,7 @@ package struct RecordVerdict: Sendable {
 
     /// The first fault of each chain, then those of checkpoints and of the export.
     package var faults: [RecordFault]
-    /// What nobody vouches for: rows before the start of a chain, words that were removed.
+    /// Doubts: rows before the start of a chain, words that were removed.
     package var doubts: [RecordFault]
     /// By the chain's name.
     package var chains: [String: Chain]
@@ -79,10 +79,10 @@ package struct RecordVerdict: Sendable {
     package var checkpoints: Int
     /// Number and time (since 1970) of the last one.
     package var lastCheckpoint: (number: Int64, atMicroseconds: Int64)?
-    /// The export begins behind the start of a chain.
+    /// The export begins after the start of a chain.
     package var isPartial: Bool
 
-    /// The verdict in a word; the raw values stand in the output of `inspectd audit`.
+    /// The verdict in a word; the raw values appear in the output of `inspectd audit`.
     package enum Outcome: String, Sendable {
         case whole = "whole"
         case broken = "broken"

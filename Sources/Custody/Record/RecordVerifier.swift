@@ -2,14 +2,14 @@ internal import Foundation
 
 /// Verifies a record line by line: rows of each chain in order, checkpoints anywhere among them.
 ///
-/// Offline it needs nothing but the lines of `inspectd audit export` and the signer's public key. It holds 40 bytes for each row.
+/// Offline, it needs only the lines of `inspectd audit export` and the signer's public key. It holds 40 bytes for each row.
 package struct RecordVerifier {
     private let keys: [String: Ed25519PublicKey]
     private let reader = RecordRowReader()
     private var chains: [String: RecordChainVerifier] = [:]
     /// Those whose signature was verified; without keys, all.
     private var checkpoints: [RecordCheckpoint] = []
-    /// Those that somebody kept elsewhere: what they cover must be there.
+    /// Those that somebody kept elsewhere: the rows that they cover must exist.
     private var kept: [RecordCheckpoint] = []
     private var noted: [(chain: String, place: RecordPlace)] = []
     private var ends: [(chain: String, place: RecordPlace)] = []
@@ -35,7 +35,7 @@ package struct RecordVerifier {
         self.keys = Dictionary(keys.map { ($0.id, $0) }) { first, _ in first }
     }
 
-    // MARK: What comes
+    // MARK: Input
 
     /// The chain heads to start from, instead of the export's first line.
     package mutating func begin(_ starts: [String: RecordPlace], isPartial: Bool) {
@@ -80,12 +80,12 @@ package struct RecordVerifier {
         }
     }
 
-    /// Nothing more comes, and nothing was to: the rows came from a database.
+    /// The input is complete, and no last line was expected: the rows came from a database.
     package mutating func end() { self.hasEnd = true }
 
     private mutating func take(_ checkpoint: RecordCheckpoint) {
         self.count += 1
-        // What a stranger wrote says nothing of the chains.
+        // A checkpoint with an unknown signature says nothing about the chains.
         guard self.verify(checkpoint, "checkpoint \(checkpoint.number)") else { return }
         if let last = self.checkpoints.last {
             let isLater =
@@ -149,7 +149,7 @@ package struct RecordVerifier {
     }
 
     private mutating func malformed(_ what: String) {
-        // One of a kind is enough: the rest of a damaged file says nothing more.
+        // One fault of a kind is enough: the rest of a damaged file says nothing more.
         guard !self.faults.contains(where: { $0.kind == .format }) else { return }
         self.faults.append(
             RecordFault(kind: .format, chain: nil, seq: nil, message: "line \(self.line) \(what)"))
@@ -208,7 +208,7 @@ package struct RecordVerifier {
                 }
                 former = (ends.head.seq, checkpoint.atMicroseconds)
                 chain.compare(ends.head, name, "checkpoint \(checkpoint.number)")
-                // Where retention began is not known of an export that begins later.
+                // An export that begins later does not show where retention ended.
                 if !self.isPartial, let end = all.last?.atMicroseconds {
                     chain.checkStart(ends.head, name, checkpoint, nowMicroseconds: end)
                 }
@@ -234,7 +234,7 @@ package struct RecordVerifier {
         return verdict
     }
 
-    /// Whether the rows' hashes are all that there is.
+    /// Whether there is nothing but the rows' hashes.
     private var isUnwitnessed: Bool {
         self.needsCheckpoint && self.keys.isEmpty && self.count == 0 && self.kept.isEmpty && self.noted.isEmpty
             && self.chains.values.contains { !$0.isEmpty }
@@ -248,7 +248,7 @@ package struct RecordVerifier {
         )
     }
 
-    /// A whole chain may be left out, with its name.
+    /// A whole chain may have been left out, with its name.
     private func missingChains(_ checkpoints: [RecordCheckpoint]) -> [RecordFault] {
         guard self.hasHeader else { return [] }
         var missing: [String: String] = [:]

@@ -2,7 +2,7 @@ internal import Foundation
 internal import InspectCore
 package import Postgres
 
-/// Which key store it is, and which wrapping keys it needs.
+/// The key store's identity, and the wrapping keys that it needs.
 package struct CustodyState: Sendable, Equatable {
     /// The key store's own name, a UUID.
     package var keyStore: String
@@ -12,10 +12,10 @@ package struct CustodyState: Sendable, Equatable {
     package var formerKey: String?
     /// The main database's own id, a UUID.
     package var database: String
-    /// An unused key that the wrapping key has wrapped; empty in what the main database has noted.
+    /// An unused key that the wrapping key has wrapped; empty in the main database's copy.
     var proof: [UInt8] = []
 
-    /// What the main database has noted.
+    /// The main database's copy.
     ///
     /// - Returns: `nil` if nothing is sealed yet.
     package static func noted(on connection: PostgresConnection) async throws -> CustodyState? {
@@ -44,9 +44,9 @@ package struct CustodyState: Sendable, Equatable {
         }
     }
 
-    /// Notes it in the main database, as an operator.
+    /// Records it in the main database, as an operator.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if that belongs to another key store, or this to another database.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if the database belongs to another key store, or the key store to another database.
     package func note(on connection: PostgresConnection) async throws {
         do {
             _ = try await connection.query(
@@ -73,7 +73,7 @@ package struct CustodyState: Sendable, Equatable {
         self.database = database
     }
 
-    /// What names the key of the proof: it depends on nothing but the wrapping key, so it can be made before the key store is.
+    /// Identifies the key of the proof: it depends only on the wrapping key, so it can be made before the key store exists.
     static func proofName(_ wrappingKey: String) -> [UInt8] {
         AssociatedData.encode(["inspectd proof 1", wrappingKey])
     }

@@ -6,8 +6,8 @@ internal import Postgres
 /// Partners' keys for a safe: each encrypted to an RSA key whose private half is kept offline, by RSAES-OAEP with SHA-256 (RFC 8017
 /// section 7.1) and the key's id as label.
 ///
-/// With it and a backup of the key store, a lost wrapping key costs no data. Keys of persons and jobs are not in it: what was
-/// erased stays erased.
+/// With it and a backup of the key store, a lost wrapping key costs no data. It contains no keys of persons and jobs, so erased data
+/// stays erased.
 package enum KeyEscrow {
     /// One line of the file.
     package struct Entry: Codable, Sendable, Equatable {
@@ -84,7 +84,7 @@ package enum KeyEscrow {
         }
         guard let found else {
             ERR_clear_error()
-            throw InspectError(.keyFileInvalid, "no PEM of a key without a passphrase")
+            throw InspectError(.keyFileInvalid, "not a PEM key without a passphrase")
         }
         guard EVP_PKEY_get_base_id(found) == EVP_PKEY_RSA, Int(EVP_PKEY_get_bits(found)) >= self.smallestModulus else {
             EVP_PKEY_free(found)
@@ -142,9 +142,9 @@ extension KeyStore {
         }
     }
 
-    /// Wraps the partners' keys of an escrow with another wrapping key, where those that wrapped them are lost. Safe to run again.
+    /// Wraps the partners' keys of an escrow with another wrapping key, if those that wrapped them are lost. Safe to run again.
     ///
-    /// - Returns: As of a rotation; unreadable ones are those that the escrow lacks, or whose line opens no key below.
+    /// - Returns: As of a rotation; unreadable keys are missing from the escrow, or their line opens no key below.
     package func restore(
         _ entries: [KeyEscrow.Entry], with opener: KeyEscrow.Opener, to wrappingKey: String
     ) async throws(InspectError) -> Rotation {
@@ -176,7 +176,7 @@ extension KeyStore {
     }
 
     /// The first of these keys that opens one of the keys below it, or has none. Anyone with the public key can write a line of an
-    /// escrow, and a wrong key instead of the right one would be the end of all below.
+    /// escrow, and with a wrong key instead of the right one, all keys below would be lost.
     private func fitting(
         _ entries: [KeyEscrow.Entry], _ opener: KeyEscrow.Opener
     ) async throws(InspectError) -> CustodyKey? {

@@ -1,8 +1,8 @@
 package import InspectCore
 package import Postgres
 
-/// The log of the key store's server. Anyone with it and an old backup of the main database could open what was erased, if it had the
-/// parameters with which keys were stored.
+/// The log of the key store's server. If it contained the parameters with which keys were stored, anyone with the log and an old backup of the main database could open
+/// erased data.
 package enum KeyLog {
     /// Limit the bytes of parameters that the server logs, with statements and with errors.
     static let settings = ["log_parameter_max_length", "log_parameter_max_length_on_error"]
@@ -12,7 +12,7 @@ package enum KeyLog {
     /// - Parameter connection: To the key store, as its owner. The first setting is a superuser's, or of those to whom it was granted.
     package static func omitParameters(on connection: PostgresConnection) async throws {
         for setting in self.settings {
-            // Many may do it at once, and then one is enough.
+            // Several sessions may try at once; then one success is enough.
             try await connection.execute(
                 """
                 DO $$
@@ -28,7 +28,7 @@ package enum KeyLog {
 }
 
 extension KeyStore {
-    /// What lets the server log parameters, such as `log_parameter_max_length = -1` of this session, or a module's own settings; empty:
+    /// The settings that let the server log parameters, such as this session's `log_parameter_max_length = -1`, or a module's own; empty:
     /// nothing.
     package func loggedParameters() async throws(InspectError) -> [String] {
         try await self.run { connection in

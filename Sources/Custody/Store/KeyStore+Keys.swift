@@ -17,10 +17,10 @@ package struct KeySubject: Hashable, Sendable {
 package struct KeyOwner: Hashable, Sendable {
     /// Number of the partner (`insp.partner.id`).
     package let partner: Int64
-    /// `nil`: nobody; the key is the partner's alone.
+    /// `nil`: nobody; the key belongs directly to the partner.
     package let subject: KeySubject?
 
-    /// - Parameter subject: `nil`: the job names nobody, and its key is the partner's alone.
+    /// - Parameter subject: `nil`: the job specifies nobody, and its key belongs directly to the partner.
     package init(partner: Int64, _ subject: KeySubject? = nil) {
         self.partner = partner
         self.subject = subject
@@ -30,14 +30,14 @@ package struct KeyOwner: Hashable, Sendable {
 extension KeyStore {
     /// The key that a partner has now; the first call creates it.
     ///
-    /// Asks the key store each time: under a key that was replaced, a blind index finds nobody, and an erasure would say that nothing
+    /// Asks the key store each time: under a key that was replaced, a blind index finds nobody, and an erasure would report that nothing
     /// is left.
     package func partnerKey(_ partner: Int64) async throws(InspectError) -> CustodyKey {
         if let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])]).first
         {
             return try await self.openPartner(row).mapError(\.error).get()
         }
-        // A rotation may begin between the question and the answer; twice is enough, since the next one waits for this one's end.
+        // A rotation may begin between the question and the answer; two tries are enough, since the next rotation waits for the end of this one.
         for _ in 0..<3 {
             guard let state = try await self.state() else {
                 throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "Run inspectd keys init.")
@@ -58,7 +58,7 @@ extension KeyStore {
         throw InspectError(.keysUnavailable, "the wrapping key is being rotated")
     }
 
-    /// The key of a partner as this process last saw it. For callers that notice if it was replaced.
+    /// A partner's key as this process last saw it. For callers that notice if it was replaced.
     func knownPartnerKey(_ partner: Int64) async throws(InspectError) -> CustodyKey {
         if let key = self.cache.key(of: partner) { return key }
         return try await self.partnerKey(partner)
@@ -117,7 +117,7 @@ extension KeyStore {
         return made.map(\.key)
     }
 
-    /// Tries again without what is known of these partners: the key may be another one by now.
+    /// Tries again without the cached keys of these partners, which may have been replaced.
     private func renewing<Result: Sendable>(
         _ partners: [Int64], _ body: () async throws(InspectError) -> Result
     ) async throws(InspectError) -> Result {
@@ -213,8 +213,8 @@ extension KeyStore {
         return try await self.destroyPerson(index, of: partner)
     }
 
-    /// Destroys the key of a person or a face whom the main database has erased, unless somebody sealed for the same one since: then only
-    /// the older keys below it. Needs the role `keys_eraser`.
+    /// Destroys the key of a person or a face whom the main database has erased, unless data was sealed for the same one since: then it destroys only
+    /// the older keys below. Needs the role `keys_eraser`.
     ///
     /// - Parameters:
     ///   - storedIndex: As ``BlindIndex/ofStored(_:)`` makes it of the pseudonym.
@@ -255,7 +255,7 @@ extension KeyStore {
         return BlindIndex(try await self.openPartner(row).mapError(\.error).get())
     }
 
-    /// Destroys the key of a partner, and with it all that is sealed of the partner.
+    /// Destroys the key of a partner, and with it all of the partner's sealed data.
     ///
     /// - Returns: Whether there was one.
     @discardableResult
@@ -264,7 +264,7 @@ extension KeyStore {
         return try await self.count("SELECT insp.destroy_partner_key($1)", [.int(partner)]) > 0
     }
 
-    /// Keys of jobs and templates that are older than an hour, by id: what was sealed so long ago was accepted or never will be.
+    /// Keys of jobs and templates that are older than an hour, by id: a request sealed so long ago was accepted or never will be.
     ///
     /// - Parameter last: The page begins after it; `nil`: with the first.
     package func oldJobKeys(after last: KeyID?, limit: Int) async throws(InspectError) -> [KeyID] {

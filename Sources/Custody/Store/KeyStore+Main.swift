@@ -3,9 +3,9 @@ package import Postgres
 
 /// How far a main database has come (`insp.custody_mark`).
 struct MainMark: Sendable, Equatable {
-    /// Which history it is of: a database that was restored, promoted or copied has another one.
+    /// The database's history: a database that was restored, promoted or copied has a different one.
     var history: String
-    /// The highest number of a job that was given out.
+    /// The highest job number that was issued.
     var job: Int64
 
     static func read(on connection: PostgresConnection) async throws -> MainMark {
@@ -14,8 +14,8 @@ struct MainMark: Sendable, Equatable {
     }
 }
 
-/// What the key store knows of its main database: a sweep beside an older state or a copy of it would destroy the keys of all jobs that
-/// this lacks.
+/// The key store's knowledge of its main database: a sweep with an older state or a copy would destroy the keys of all jobs that
+/// it lacks.
 extension KeyStore {
     private func noted() async throws(InspectError) -> MainMark? {
         try await self.run { connection in
@@ -38,7 +38,7 @@ extension KeyStore {
 
     /// Notes how far the main database has come, or that it was set back. Needs the role `keys_eraser`.
     package func follow(_ main: PostgresConnection) async throws {
-        // In this order: what is read later is never lower, unless the database was set back.
+        // In this order: the value read later is never lower, unless the database was set back.
         guard let noted = try await self.noted() else { return }
         let mark = try await MainMark.read(on: main)
         guard mark.history == noted.history, mark.job != noted.job else { return }
@@ -53,7 +53,7 @@ extension KeyStore {
     ///
     /// - Parameters:
     ///   - acceptsOlder: Whether it may be an older one or a copy: it is noted nevertheless.
-    ///   - record: Called before it is noted, with whether it is older or another one.
+    ///   - record: Called before it is noted, with whether it is older or a different one.
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if it may not be older and is.
     package func checkMain(
         _ main: PostgresConnection, acceptsOlder: Bool, record: (_ isOlder: Bool) async throws -> Void

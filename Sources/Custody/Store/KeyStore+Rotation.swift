@@ -6,15 +6,15 @@ extension KeyStore {
     /// Partners' keys that are rewrapped in one statement: each may be a request to a KMS, and a killed process repeats them.
     private static let page = 50
 
-    /// What a rotation did.
+    /// The outcome of a rotation.
     package struct Rotation: Sendable {
         /// Keys that were rewrapped.
         package var rewrapped = 0
         /// Keys that the former wrapping key does not open; they stay as they are.
         package var unreadable = 0
-        /// As the database has it after this step.
+        /// The state in the database after this step.
         package var state: CustodyState
-        /// Whether no key needs another wrapping key any more.
+        /// Whether no key needs another wrapping key any longer.
         package var isDone: Bool { self.state.formerKey == nil }
     }
 
@@ -38,12 +38,12 @@ extension KeyStore {
 
     /// Lets another wrapping key wrap new keys from now on. The next step is ``rewrap(all:)``, by this process or another one.
     ///
-    /// - Parameter restores: Even if a rotation is under way, which a lost wrapping key never lets end.
+    /// - Parameter restores: Allowed even if a rotation is under way, since it can never end if its wrapping key is lost.
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if a rotation to a third one is under way.
     package func beginRotation(
         to wrappingKey: String, restores: Bool = false
     ) async throws(InspectError) -> CustodyState {
-        // Before anything changes, it is clear that the key is here and works.
+        // Before anything changes, this shows that the key is here and works.
         let proof = try await self.proof(wrappingKey)
         let state = try await self.changed(
             "begin_rotation($1, $2, $3)", [.text(wrappingKey), .bytes(proof), .bool(restores)])
@@ -54,13 +54,13 @@ extension KeyStore {
         return state
     }
 
-    /// Wraps partners' keys with the present wrapping key: those that another one has wrapped, or all. Safe to end at any moment,
-    /// to run again and to run twice at once: each key is replaced where it is still as it was read, and both wrapping keys open
+    /// Wraps partners' keys with the current wrapping key: those that another one has wrapped, or all. Safe to end at any moment,
+    /// to run again and to run twice at once: each key is replaced if it is still as it was read, and both wrapping keys open
     /// until no key needs the former one.
     ///
     /// - Parameters:
     ///   - all: Also those that it has wrapped already, after its KMS has a new version of it.
-    ///   - report: Called after each page with what is done.
+    ///   - report: Called after each page, with the counts so far.
     package func rewrap(all: Bool = false, report: @Sendable (Rotation) -> Void = { _ in }) async throws(InspectError)
         -> Rotation
     {
@@ -79,7 +79,7 @@ extension KeyStore {
                 do throws(InspectError) {
                     fresh.append((row, try await self.rewrap(row, under: present)))
                 } catch {
-                    // Damaged, or wrapped by a version that the KMS does not have. The others go on.
+                    // Damaged, or wrapped by a version that the KMS does not have. The others continue.
                     guard [.sealBroken, .keyUnknown].contains(error.code) else { throw error }
                     outcome.unreadable += 1
                 }
@@ -128,7 +128,7 @@ extension KeyStore {
             "SELECT * FROM insp.all_partner_keys($1, $2)", [.optional(last?.text), .int(Int64(Self.page))])
     }
 
-    /// How many partners' keys a rotation has still to wrap, by the name of the wrapping key that they need. Needs the role
+    /// How many partners' keys a rotation must still wrap, by the name of the wrapping key that they need. Needs the role
     /// `keys_locksmith`.
     package func left() async throws(InspectError) -> [String: Int] {
         guard let present = try await self.state()?.wrappingKey else { return [:] }
@@ -151,9 +151,9 @@ extension KeyStore {
         }
     }
 
-    // MARK: What is lost
+    // MARK: Lost keys
 
-    /// What is below a partner's key.
+    /// The keys below a partner's key.
     package struct Below: Sendable {
         /// Number of the partner (`insp.partner.id`).
         package var partner: Int64
@@ -165,7 +165,7 @@ extension KeyStore {
         package var templates: Int
     }
 
-    /// What is lost with a wrapping key, or with a partner's key. Needs the role `keys_sweeper`, and reads all keys.
+    /// The keys that are lost with a wrapping key, or with a partner's key. Needs the role `keys_sweeper`, and reads all keys.
     package func below(_ wrappingKey: String?, _ partner: Int64?) async throws(InspectError) -> [Below] {
         try await self.run { connection in
             try await connection.query(
@@ -179,19 +179,19 @@ extension KeyStore {
         }
     }
 
-    /// Destroys what a lost wrapping key has wrapped. Needs the role `keys_sweeper`.
+    /// Destroys the keys that a lost wrapping key has wrapped. Needs the role `keys_sweeper`.
     ///
     /// - Parameter wrappingKey: Wraps new keys from now on; needed if that was the lost one.
     package func abandon(_ lost: String, to wrappingKey: String?) async throws(InspectError) -> CustodyState {
         var proof: Data?
-        // Before anything is destroyed, it is clear that the key is here and works.
+        // Before anything is destroyed, this shows that the key is here and works.
         if let wrappingKey { proof = try await self.proof(wrappingKey) }
         _ = try await self.count(
             "SELECT insp.abandon_keys($1, $2, $3)", [.text(lost), .optional(wrappingKey), .optional(proof)])
         return try await self.checkWrappingKeys()
     }
 
-    // MARK: What is there
+    // MARK: Existing keys
 
     /// Partners that have a key, by number, and whether no key is below. Needs the role `keys_locksmith`.
     ///
@@ -229,11 +229,11 @@ extension KeyStore {
         }
     }
 
-    /// What ``verify(report:)`` found.
+    /// The findings of ``verify(report:)``.
     package struct Verification: Sendable, Encodable {
         /// Keys that were opened.
         package var opened = 0
-        /// Keys that do not open though all above them do: damaged, or not where they were made.
+        /// Keys that do not open although all above them do: damaged, or moved from another row.
         package var unreadable = 0
         /// Keys below destroyed ones, which the sweep will delete.
         package var destroyed = 0

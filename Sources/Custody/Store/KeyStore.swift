@@ -4,8 +4,8 @@ internal import Postgres
 
 /// The key store: a separate database with the wrapped keys of partners, persons and jobs.
 ///
-/// Where it, or what holds the wrapping key, does not answer, every call throws ``InspectError`` with
-/// ``ErrorCode/keysUnavailable``: callers wait and call again.
+/// If it, or the holder of the wrapping key, does not answer, every call throws ``InspectError`` with
+/// ``ErrorCode/keysUnavailable``: callers wait and try again.
 package final class KeyStore: Sendable {
     let pool: ConnectionPool
     let wrappingKeys: WrappingKeys
@@ -14,7 +14,7 @@ package final class KeyStore: Sendable {
 
     /// - Parameters:
     ///   - url: A libpq connection string or URL of the key store. Never logged.
-    ///   - connections: At most so many.
+    ///   - connections: Maximum number of connections.
     ///   - cached: Partners' keys that are kept in memory.
     package init(
         _ url: String, wrappingKeys: WrappingKeys, name: String = "inspectd keys", connections: Int = 2,
@@ -43,7 +43,7 @@ package final class KeyStore: Sendable {
         try await self.examine(ids).mapValues { $0.mapError(\.error) }
     }
 
-    /// As ``keys(_:)``, with the kind of fault.
+    /// Like ``keys(_:)``, with the kind of fault.
     func examine(_ ids: [KeyID]) async throws(InspectError) -> [KeyID: Result<CustodyKey, KeyFault>] {
         guard !ids.isEmpty else { return [:] }
         let wanted = Set(ids)
@@ -106,7 +106,7 @@ package final class KeyStore: Sendable {
         }
     }
 
-    /// Asks the holder of the wrapping key, whatever the cache has.
+    /// Asks the holder of the wrapping key, regardless of the cache.
     func secret(_ row: StoredKey) async throws(InspectError) -> SecretKey {
         guard let name = row.wrappingKey else { throw InspectError(.sealBroken, "a key") }
         return try await self.wrappingKeys.key(name).unwrap(row.wrapped, row.associated(name))
@@ -115,7 +115,7 @@ package final class KeyStore: Sendable {
     // MARK: The database
 
     /// - Parameter busy: Thrown if another transaction holds a lock for too long.
-    /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable``, also for what an operator has to mend: a role without
+    /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable``, also for faults that an operator must fix: a role without
     ///   rights, a key store without its schema.
     func run<Rows: Sendable>(
         busy: ErrorCode = .keysUnavailable,
@@ -132,7 +132,8 @@ package final class KeyStore: Sendable {
         } catch let error as InspectError {
             switch error.code {
             case .databaseUnavailable: throw InspectError(.keysUnavailable, "the key store: \(error.detail)")
-            case .gatewayOverloaded: throw InspectError(.keysUnavailable, "too many wait for the key store")
+            case .gatewayOverloaded:
+                throw InspectError(.keysUnavailable, "too many calls are waiting for the key store")
             default: throw error
             }
         } catch {
@@ -148,14 +149,14 @@ package final class KeyStore: Sendable {
         try await self.run { connection in Int(try await connection.query(sql, parameters)[0].int(0)) }
     }
 
-    /// What every database of the same PostgreSQL cluster has, and its copies.
+    /// The identifier shared by all databases of a PostgreSQL cluster and its copies.
     package func cluster() async throws(InspectError) -> String {
         try await self.run { try await $0.systemIdentifier() }
     }
 
-    // MARK: Which wrapping key
+    // MARK: Wrapping keys
 
-    /// Which wrapping keys the key store needs; `nil`: it has no wrapping key yet.
+    /// The wrapping keys that the key store needs; `nil`: it has no wrapping key yet.
     package func state() async throws(InspectError) -> CustodyState? {
         try await self.run { connection in
             try await connection.query("SELECT * FROM insp.custody()").first.map { try CustodyState($0) }

@@ -1,7 +1,7 @@
 internal import InspectCore
 package import Postgres
 
-/// What the main database knows of keys, as an operator asks it.
+/// The main database's knowledge of keys, for operators.
 package enum KeyUse {
     /// Those of the keys that have nothing to open in the database, also after the transactions that are open now.
     ///
@@ -46,7 +46,7 @@ package enum KeyUse {
     /// - Parameters:
     ///   - action: One of those that `insp.record_keys` lists.
     ///   - partner: Whose keys they are; `nil`: it is not about one partner.
-    ///   - keys: How many keys it was done to; `nil`: it is not about a number of keys.
+    ///   - keys: How many keys were affected; `nil`: the action is not about a number of keys.
     package static func record(
         _ action: String, of partner: String? = nil, keys: Int?, on connection: PostgresConnection
     ) async throws {
@@ -72,8 +72,8 @@ package enum KeyUse {
     /// Records that partners' keys are abandoned.
     ///
     /// - Parameters:
-    ///   - partner: The one; `nil`: those of the lost wrapping key.
-    ///   - reason: Names no person.
+    ///   - partner: The partner; `nil`: those of the lost wrapping key.
+    ///   - reason: Must not name a person.
     package static func recordAbandonment(
         of partner: String?, keys: Int, lost: String?, reason: String, on connection: PostgresConnection
     ) async throws {

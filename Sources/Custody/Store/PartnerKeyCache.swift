@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// Partners' keys that this process has unwrapped: a slow KMS or token is asked once for each, also when many ask at the same moment.
+/// Partners' keys that this process has unwrapped: a slow KMS or token is asked once for each, even if many callers ask at the same moment.
 ///
-/// A key stays until another one needs its place. That it was destroyed shows at each fetch, which reads its row, too, and when keys
+/// A key stays until another one needs its place. Its destruction is noticed at each fetch, which also reads its row, and when keys
 /// are added below it.
 final class PartnerKeyCache: Sendable {
     private struct State {
@@ -26,7 +26,7 @@ final class PartnerKeyCache: Sendable {
         }
     }
 
-    /// A key by its id; opens it if it is not here.
+    /// A key by its id; opens it if it is not cached.
     func key(_ id: KeyID, open: @escaping @Sendable () async -> Result<CustodyKey, KeyFault>) async -> Result<
         CustodyKey, KeyFault
     > {

@@ -23,7 +23,7 @@ struct StoredKey: Sendable {
         self.wrapped = [UInt8](try row.data("wrapped"))
     }
 
-    /// What is authenticated with a partner's key.
+    /// The data authenticated with a partner's key.
     func associated(_ wrappingKey: String) -> [UInt8] {
         KeyWrap.associated(self.id, .partner, partner: self.partner, parent: wrappingKey)
     }

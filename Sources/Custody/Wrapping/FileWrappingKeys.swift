@@ -31,8 +31,8 @@ package enum KeyFile {
     private static let limit = 65_536
 
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` if there is no such file or no key in it, with
-    ///   ``ErrorCode/keyFileInvalid`` if others than its owner can read or change it, it belongs to another user, or a line is
-    ///   no key.
+    ///   ``ErrorCode/keyFileInvalid`` if anyone but its owner can read or change it, it belongs to another user, or a line is not
+    ///   a key.
     package static func read(_ path: String) throws(InspectError) -> [FileWrappingKey] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -62,7 +62,7 @@ package enum KeyFile {
             }
             keys.append(FileWrappingKey(id: id, secret: secret))
         }
-        guard !keys.isEmpty else { throw InspectError(.keyMissing, "\(path) holds no key") }
+        guard !keys.isEmpty else { throw InspectError(.keyMissing, "\(path) contains no key") }
         return keys
     }
 
@@ -74,7 +74,7 @@ package enum KeyFile {
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             throw InspectError(.keyFileInvalid, "\(path) belongs to another user")
         }
-        // In volumes of secrets and systemd's credentials, files are root's and readable by the group for which they are.
+        // In volumes of secrets and systemd's credentials, files are owned by root and readable by the group that needs them.
         let isLent = status.st_uid == 0 && geteuid() != 0 && (status.st_gid == 0 || self.isOwnGroup(status.st_gid))
         guard status.st_mode & (isLent ? 0o037 : 0o077) == 0 else {
             throw InspectError(
@@ -137,7 +137,7 @@ package enum KeyFile {
         let day = now.formatted(.iso8601.year().month().day())
         let id = name ?? "\(day)-\(KeyID.new().text.suffix(4))"
         guard WrappingKeys.isName(id), !known.contains(id) else {
-            throw InspectError(.keyFileInvalid, "\(id) is not a valid name for a new key of the file")
+            throw InspectError(.keyFileInvalid, "\(id) is not a valid name for a new key in the file")
         }
         var bytes = isThere ? [UInt8](FileManager.default.contents(atPath: path) ?? Data()) : []
         defer { bytes.wipe() }
@@ -159,7 +159,7 @@ package enum KeyFile {
             bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) } == bytes.count
             && fsync(descriptor) == 0
         close(descriptor)
-        // Without the folder's, a crash could take the new name back, and what was wrapped meanwhile would be lost.
+        // Without syncing the folder, a crash could undo the rename, and keys wrapped meanwhile would be lost.
         guard isWritten, rename(fresh, path) == 0, fsync(folder) == 0 else {
             unlink(fresh)
             throw InspectError(.keyFileInvalid, "\(path) cannot be written")
@@ -178,7 +178,7 @@ package enum KeyFile {
         }
     }
 
-    /// What another process adds between the read and the rename would be lost. The folder is locked, as the file is replaced.
+    /// A key that another process adds between the read and the rename would be lost. The folder is locked, because the file is replaced.
     ///
     /// - Returns: A descriptor that holds the lock until it is closed.
     private static func lockedFolder(of path: String) throws(InspectError) -> CInt {

@@ -1,14 +1,14 @@
 internal import Foundation
 internal import InspectCore
 
-/// A key under another one: version 1, nonce, ciphertext and tag. What names the key is authenticated with it, so that no row of
+/// A key under another one: version 1, nonce, ciphertext and tag. The key's names are authenticated with it, so that no row of
 /// the key store opens in another's place.
 enum KeyWrap {
     private static let version: UInt8 = 1
     private static let headerCount = 1 + AES256GCM.nonceCount
     static let count = headerCount + SecretKey.count + AES256GCM.tagCount
 
-    /// What is authenticated with a wrapped key.
+    /// The data authenticated with a wrapped key.
     ///
     /// - Parameter parent: The id of the key above it as text: a UUID, or the wrapping key's name.
     package static func associated(_ id: KeyID, _ kind: KeyKind, partner: Int64, parent: String) -> [UInt8] {
@@ -63,7 +63,7 @@ extension CustodyKey {
 
     /// A key that is wrapped under this one.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` if it is damaged or not where it was made: the key store may be mended.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` if it is damaged or was moved from another row: the key store may be repaired.
     func child(_ kind: KeyKind, id: KeyID, wrapped: [UInt8]) throws(InspectError) -> CustodyKey {
         let associated = KeyWrap.associated(id, kind, partner: self.partner, parent: self.id.text)
         let secret: SecretKey

@@ -32,16 +32,16 @@ final class PKCS11Module: Sendable {
 
     private init(_ functions: PKCS11Functions) { self.functions = functions }
 
-    /// What a call of the module returned (`CKR_…`), or what is missing.
+    /// The code that a call of the module returned (`CKR_…`), or what is missing.
     struct Failure: Error {
         var detail: String
         var code: UInt = 0
-        /// Whether a token of the label is not there.
+        /// Whether there is no token with the label.
         var isTokenMissing = false
 
     }
 
-    /// Runs calls, each after the one before it.
+    /// Runs calls one after another.
     func run<Result: Sendable>(
         _ body: @escaping @Sendable (PKCS11Functions) throws -> Result
     ) async throws -> Result {
@@ -68,7 +68,7 @@ final class PKCS11Module: Sendable {
         self.isStarted.withLock { $0 = true }
     }
 
-    /// Initialises the module again, so that it sees tokens that came meanwhile; every session of it ends. On the queue.
+    /// Initialises the module again, so that it sees tokens inserted meanwhile; every session of it ends. On the queue.
     func restart() throws {
         _ = self.functions.pointee.C_Finalize(nil)
         self.isStarted.withLock { $0 = false }

@@ -22,7 +22,7 @@ final class PKCS11WrappingKey: WrappingKey {
     ///   - module: Path of the token's library.
     ///   - object: Label of the key, which is also its name here.
     ///   - pinFile: A file with the user's PIN, read at each login.
-    /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` if the library is none.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` if the library is not a PKCS#11 module.
     package init(module: String, token: String, object: String, pinFile: String) throws(InspectError) {
         self.module = try PKCS11Module.load(module)
         self.id = object
@@ -107,7 +107,7 @@ final class PKCS11WrappingKey: WrappingKey {
         }
         self.session.withLock { $0 = session }
         do { return try body(session, functions) } catch {
-            // Tokens have various codes for a wrong tag, CKR_GENERAL_ERROR among them. If others' data open, these are broken.
+            // Tokens have various codes for a wrong tag, CKR_GENERAL_ERROR among them. If other data opens, this data is broken.
             guard (try? self.check(session, functions)) != nil else { throw error }
             throw InspectError(.sealBroken, "a key")
         }

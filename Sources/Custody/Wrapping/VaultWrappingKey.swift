@@ -6,7 +6,7 @@ internal import Synchronization
 /// A key in a KMS that speaks as Vault's transit engine does (HashiCorp Vault, "Transit secrets engine (API)"): the key stays
 /// there, and partners' keys go there to be wrapped and unwrapped, once per process and partner.
 ///
-/// What names a key goes as its SHA-256 behind the key's own bytes, and is compared afterwards: the engine's `rewrap` takes no
+/// The SHA-256 of the key's names is appended to the key's own bytes, and compared afterwards: the engine's `rewrap` takes no
 /// associated data, and older versions ignore it everywhere.
 final class VaultWrappingKey: WrappingKey {
     /// The key's name in the transit engine.
@@ -18,7 +18,7 @@ final class VaultWrappingKey: WrappingKey {
     private let timeout: Duration
     private let breather = Mutex(Breather())
 
-    /// Bytes of an answer: a wrapped key has some hundred.
+    /// Maximum bytes of an answer: a wrapped key has a few hundred.
     private static let answerLimit = 65_536
 
     /// - Parameters:
@@ -48,7 +48,7 @@ final class VaultWrappingKey: WrappingKey {
         return Array(try await self.call("encrypt", ["plaintext": text], returning: "ciphertext").utf8)
     }
 
-    /// One request to `decrypt`. The digest of what names the key is compared.
+    /// One request to `decrypt`. The digest of the key's names is compared.
     package func unwrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> SecretKey {
         let answer = try await self.call("decrypt", ["ciphertext": try self.text(wrapped)], returning: "plaintext")
         guard let text = Data(base64Encoded: answer) else {
@@ -62,7 +62,7 @@ final class VaultWrappingKey: WrappingKey {
         return key
     }
 
-    /// Moves a wrapped key to the newest version of the key in the KMS, which need not show it for that.
+    /// Moves a wrapped key to the newest version of the key in the KMS, which need not reveal it.
     package func rewrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> [UInt8] {
         Array(try await self.call("rewrap", ["ciphertext": try self.text(wrapped)], returning: "ciphertext").utf8)
     }
@@ -122,15 +122,15 @@ final class VaultWrappingKey: WrappingKey {
         let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body))
         guard response.status == 200 else { throw self.failure(response.status, answer?.errors ?? []) }
         guard response.bodyFailure == nil, let data = answer?.data else {
-            throw InspectError(.keysUnavailable, "the KMS returned no JSON of its API")
+            throw InspectError(.keysUnavailable, "the KMS did not answer with its API's JSON")
         }
         return data.mapValues(\.text).compactMapValues(\.self)
     }
 
-    /// Only what is certain ends a job: that these bytes do not open. All else may be mended, and jobs wait.
+    /// Only one certain fault ends a job: these bytes do not open. Everything else may be repaired, and jobs wait.
     private func failure(_ status: Int, _ errors: [String]) -> InspectError {
         let words = errors.joined(separator: " ").lowercased()
-        // A KMS that was restored to an older state lacks the newest version, or the key. Both come back with a newer one.
+        // A KMS that was restored to an older state lacks the newest version, or the key. Both come back when a newer state is restored.
         let isAbsent = ["version is too new", "too old", "encryption key not found"].contains { words.contains($0) }
         if status == 400, isAbsent {
             return InspectError(.keyUnknown, "the KMS has no such version of the key \(self.id)")
@@ -151,7 +151,7 @@ final class VaultWrappingKey: WrappingKey {
     }
 
     private struct Answer: Decodable {
-        /// Numbers stand beside the texts.
+        /// There are numbers next to the texts.
         enum Value: Decodable {
             case text(String)
             case other

@@ -4,24 +4,24 @@ package import InspectCore
 ///
 /// Calls may take seconds, so each process asks once for a partner and keeps the answer (``KeyStore``).
 package protocol WrappingKey: Sendable {
-    /// The name that the database and the key store know it by.
+    /// The name by which the database and the key store know it.
     var id: String { get }
 
-    /// - Parameter associated: What names the key (``KeyWrap/associated(_:_:partner:parent:)``).
-    /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable`` if the holder of the wrapping key does not answer, or not as it
-    ///   should: the call may be repeated.
+    /// - Parameter associated: The names of the key (``KeyWrap/associated(_:_:partner:parent:)``).
+    /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable`` if the holder of the wrapping key does not answer, or answers incorrectly:
+    ///   the call may be repeated.
     func wrap(_ key: SecretKey, _ associated: [UInt8]) async throws(InspectError) -> [UInt8]
 
     /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken`` if this wrapping key did not wrap it, or for another name; with
     ///   ``ErrorCode/keysUnavailable`` as in ``wrap(_:_:)``.
     func unwrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> SecretKey
 
-    /// Wraps again what this key has wrapped.
+    /// Wraps a key again that this one has wrapped.
     func rewrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> [UInt8]
 }
 
 extension WrappingKey {
-    /// Unwraps and wraps, for holders without an operation of their own.
+    /// Unwraps and wraps, for holders without their own operation.
     package func rewrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> [UInt8] {
         try await self.wrap(try await self.unwrap(wrapped, associated), associated)
     }
@@ -54,7 +54,7 @@ package struct WrappingKeys: Sendable {
             .keyMismatch, "the wrapping key \(id) is needed, and this process has \(self.ids.joined(separator: ", "))")
     }
 
-    /// What may be the name of a wrapping key.
+    /// The rule for names of wrapping keys.
     static func isName(_ text: String) -> Bool {
         text.wholeMatch(of: /[A-Za-z0-9][A-Za-z0-9._-]{0,63}/) != nil
     }

@@ -51,7 +51,8 @@ package enum WrappingKeySource {
     }
 
     private static var unknown: InspectError {
-        InspectError(.keyMissing, "a wrapping key's source is unknown", hint: "file:, pkcs11: or vault: begins it.")
+        InspectError(
+            .keyMissing, "a wrapping key's source is unknown", hint: "It begins with file:, pkcs11: or vault:.")
     }
 
     private static func split(_ text: String) -> (String, [String: String]) {

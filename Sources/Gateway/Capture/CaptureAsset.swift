@@ -2,7 +2,7 @@ internal import Custody
 internal import Foundation
 internal import HTTPServer
 
-/// A file of the page that captures, which is part of the program.
+/// A file of the capture page, which is part of the program.
 struct CaptureAsset: Sendable {
     /// Part of each asset's path. Files of a version never change behaviour: partners' pages refer to them.
     static let version = "v1"
@@ -11,7 +11,7 @@ struct CaptureAsset: Sendable {
     var type: String
     var bytes: Data
     var tag: String
-    /// Whether pages of other origins load it.
+    /// Whether pages of other origins may load it.
     var isShared = false
 
     private init(_ name: String, _ bytes: [UInt8], isShared: Bool = false) {
@@ -40,12 +40,12 @@ struct CaptureAsset: Sendable {
         CaptureAsset("ui.js", PackageResources.ui_js),
     ]
 
-    /// As a browser gets it; 304 where it has it already.
+    /// The answer to a browser; 304 if it already has the file.
     func answer(to request: HTTPRequest) -> HTTPResponse {
         var headers = [
             ("ETag", self.tag), ("Cross-Origin-Resource-Policy", self.isShared ? "cross-origin" : "same-origin"),
         ]
-        // A module of another origin is fetched with CORS; there is nothing secret in it.
+        // A module of another origin is fetched with CORS; it contains nothing secret.
         if self.isShared { headers.append(("Access-Control-Allow-Origin", "*")) }
         let known = (request.headers["if-none-match"] ?? "").split(separator: ",")
             .map { $0.trimmingCharacters(in: .whitespaces).replacing("W/", with: "") }

@@ -3,7 +3,7 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// What a request to a link proves: that its client has the link, and whether it is the browser that began.
+/// A request's proof for a link: that its client has the link, and whether it is the browser that began.
 struct CaptureKey: Sendable {
     var token: Data
     /// Of the cookie; `nil`: the browser has none.
@@ -12,7 +12,7 @@ struct CaptureKey: Sendable {
     /// The cookie's name. Without an attribute Path it is sent to this link alone.
     static let cookie = "capture"
 
-    /// - Returns: `nil` where the path names no token.
+    /// - Returns: `nil` if the path names no token.
     init?(_ request: HTTPRequest) {
         guard request.segments.count > 2, let token = Self.digest(request.segments[2][...]) else { return nil }
         self.token = token
@@ -23,7 +23,7 @@ struct CaptureKey: Sendable {
     static func secret(_ request: HTTPRequest) -> Substring? {
         let values = (request.headers["cookie"] ?? "").split(separator: ";").map { $0.drop { $0 == " " } }
             .filter { $0.hasPrefix(Self.cookie + "=") }
-        // Two of the name could be read in two ways.
+        // Two cookies of that name would be ambiguous.
         return values.count == 1 ? values[0].dropFirst(Self.cookie.count + 1) : nil
     }
 
@@ -57,7 +57,7 @@ struct CaptureLink: Sendable {
     /// The job's payload without consent and challenge, JSON; of a sealed one with pseudonyms. `nil`: the job has it.
     var request: Data?
     var returnURL: String?
-    /// What the request has pseudonyms for, and the return URL.
+    /// The values for which the request has pseudonyms, and the return URL.
     var sealed: Data?
     /// What the page captures, in order.
     var parts: [PartKind]
@@ -79,7 +79,7 @@ struct CaptureLink: Sendable {
     var job: String?
     var jobStatus: Int?
 
-    /// Judgements of one part; after them the person goes on with what there is.
+    /// How often one part is judged; then the person continues with the latest image.
     static let mostTries = 3
 
     /// The language of advice.
@@ -97,7 +97,7 @@ struct CaptureCall: Sendable {
 
     var store: GatewayStore { self.service.store }
 
-    /// Checks by the head alone that the browser that began sends it: no body of another one is read.
+    /// Checks by the head alone that it comes from the browser that began: no body from another one is read.
     func checkBrowser() throws(InspectError) {
         guard self.link.isMine else { throw InspectError(.linkTaken) }
     }

@@ -2,10 +2,10 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// The page behind a link. Its modules do everything; it holds nothing of the person, and a program that looks at a link before it
-/// is shown to somebody, as messengers do, uses nothing up.
+/// The page behind a link. Its modules do everything; it holds nothing of the person, and a program that opens a link before it
+/// is shown to somebody, as messengers do, does not use it up.
 enum CapturePage {
-    /// - Parameter link: What it is of; `nil`: there is none any more.
+    /// - Parameter link: The page's link; `nil`: it no longer exists.
     static func answer(_ link: CaptureLink?, status: Int = 200) -> HTTPResponse {
         let language = link?.locale?.lowercased().hasPrefix("de") == true ? "de" : "en"
         let body =
@@ -65,7 +65,7 @@ struct CaptureAnswer: Encodable {
     /// Whether pages of one other origin may embed it; that origin learns how the session ended.
     var embedOrigin: String?
     var showsResult: Bool
-    /// How many images of each part were judged at once.
+    /// How many images of each part were judged.
     var tries: [String: Int]
     var mostTries = CaptureLink.mostTries
     var isFinished: Bool?

@@ -3,9 +3,9 @@ internal import InspectCore
 
 /// The body of `POST /capture/sessions`.
 struct CaptureRequest {
-    /// What the job will be asked for: a JSON object as `insp.enqueue` takes it, without partner, lane, consent and challenge.
+    /// The job's request: a JSON object as `insp.enqueue` takes it, without partner, lane, consent and challenge.
     var payload: [String: Any]
-    /// What the page gets.
+    /// The page's settings.
     var options: [String: Any]
 
     private static let optionNames: Set<String> = [
@@ -15,7 +15,7 @@ struct CaptureRequest {
 
     init(_ body: Data) throws(InspectError) {
         let (object, texts) = try JSONBody.object(body)
-        // The database refuses what does not belong; a long text belongs nowhere.
+        // The database refuses unknown members; no member may be a long text.
         _ = try JSONBody.data(object, texts)
         let members = object.filter { !($0.value is NSNull) }
         self.options = members.filter { Self.optionNames.contains($0.key) }
@@ -33,7 +33,7 @@ struct CaptureSubmission: Sendable {
 
     init(_ request: CreateRequest) throws(InspectError) {
         let object = (try? JSONSerialization.jsonObject(with: request.payload)) as? [String: Any] ?? [:]
-        // What the partner asked for is in the session, and nothing in a form changes it.
+        // The partner's request is in the session, and nothing in a form changes it.
         if let other = object.keys.filter({ $0 != "workflow" && $0 != "challenge" }).min() {
             throw InspectError(
                 .payloadInvalid, "unknown key '\(other.prefix(40))'",

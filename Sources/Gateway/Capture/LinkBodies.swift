@@ -1,14 +1,14 @@
 internal import Foundation
 internal import Synchronization
 
-/// The bodies that are under way for each link. A person sends one, and another one before it is known that the first is lost;
+/// The bodies that are under way for each link. A person sends one, and perhaps another before it is known that the first is lost;
 /// with more, one link could take its partner's whole share of the server's memory.
 final class LinkBodies: Sendable {
     private static let most = 2
 
     private let counts = Mutex<[String: Int]>([:])
 
-    /// One body. The work holds it, and is let go of once it is answered or its client has left.
+    /// One body. The work holds it until it is answered or its client has left.
     private final class Place: Sendable {
         private let bodies: LinkBodies
         private let link: String

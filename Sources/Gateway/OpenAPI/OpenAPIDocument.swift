@@ -52,11 +52,11 @@ enum OpenAPIDocument {
               }
             },
             "headers": {
-              "RateLimit": { "description": "How many requests are left (r), and in how many seconds all are (t)", "schema": { "type": "string" } },
-              "RateLimit-Policy": { "description": "How many requests may come at once (q), and in how many seconds that many come back (w)", "schema": { "type": "string" } },
-              "Deprecation": { "description": "Since when there is something to use in place of what the request used, such as a token in place of the secret (RFC 9745)", "schema": { "type": "string" } },
-              "Sunset": { "description": "Until when that works at least (RFC 8594)", "schema": { "type": "string" } },
-              "Link": { "description": "Where that is described, as rel=deprecation (RFC 8288)", "schema": { "type": "string" } }
+              "RateLimit": { "description": "How many requests are left (r), and after how many seconds all of them are available again (t)", "schema": { "type": "string" } },
+              "RateLimit-Policy": { "description": "How many requests may be sent at once (q), and the seconds in which as many become available again (w)", "schema": { "type": "string" } },
+              "Deprecation": { "description": "Since when there has been a replacement for a feature that the request used, such as a token instead of the secret (RFC 9745)", "schema": { "type": "string" } },
+              "Sunset": { "description": "The earliest date on which that feature may stop working (RFC 8594)", "schema": { "type": "string" } },
+              "Link": { "description": "A description of the deprecation, as rel=deprecation (RFC 8288)", "schema": { "type": "string" } }
             },
             "responses": {
               "Problem": {
@@ -66,16 +66,16 @@ enum OpenAPIDocument {
               },
               "Unauthorized": {
                 "description": "No valid credential",
-                "headers": { "WWW-Authenticate": { "required": true, "schema": { "type": "string" }, "description": "Basic and Bearer; Bearer alone where the request had a token" } },
+                "headers": { "WWW-Authenticate": { "required": true, "schema": { "type": "string" }, "description": "Basic and Bearer; only Bearer if the request had a token" } },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               },
               "MethodNotAllowed": {
-                "description": "The path takes another method",
-                "headers": { "Allow": { "required": true, "schema": { "type": "string" }, "description": "The methods that it takes" } },
+                "description": "The path does not take this method",
+                "headers": { "Allow": { "required": true, "schema": { "type": "string" }, "description": "The methods that the path takes" } },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               },
               "Later": {
-                "description": "Not now: too many requests, no room for this one, or no database",
+                "description": "Not now: too many requests, no room for this one, or the database is unavailable",
                 "headers": { "Retry-After": { "required": true, "schema": { "type": "integer" }, "description": "Seconds" }, \#(Self.usual(isScoped: true)) },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               }
@@ -100,7 +100,7 @@ enum OpenAPIDocument {
             .map { ##""\##($0)": { "$ref": "#/components/headers/\##($0)" }"## }.joined(separator: ", ")
     }
 
-    /// What requests and answers consist of.
+    /// The schemas of requests and answers.
     private static var schemas: [String] {
         [
             self.requestSchemas, self.resultSchemas, self.capabilitySchemas, self.answerSchemas, self.personSchemas,
@@ -130,7 +130,7 @@ enum OpenAPIDocument {
             .joined(separator: ",\n")
     }
 
-    /// What is sent to endpoints (Standard Webhooks).
+    /// The requests to endpoints (Standard Webhooks).
     private static var webhooks: String {
         [
             ("jobEvent", "JobEvent", "Something happened to a job", [OpenAPIExample.finished]),
@@ -151,13 +151,13 @@ enum OpenAPIDocument {
                         "parameters": [\##(headers)],
                         "requestBody": {
                           "required": true,
-                          "description": "Where you have registered a public key, a JWE of it",
+                          "description": "If you have registered a public key, a JWE of the body",
                           "content": {
                             "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(OpenAPIExample.member(examples)) },
                             "application/jose": { "schema": { "type": "string", "description": "A JWE in compact form, of the same JSON: verify the signature over it, then decrypt" } }
                           }
                         },
-                        "responses": { "2XX": { "description": "Received; after any other status it is sent again" } }
+                        "responses": { "2XX": { "description": "Received; after any other status the callback is sent again" } }
                       }
                     }
                 """##

@@ -1,4 +1,4 @@
-/// A body that the description shows, as a real run gave it: `Tests/partner.sh --renew` writes the files.
+/// An example body in the description, from a real run: `Tests/partner.sh --renew` writes the files.
 struct OpenAPIExample: Sendable {
     var name: String
     /// Name of the schema that it fits.
@@ -17,7 +17,7 @@ struct OpenAPIExample: Sendable {
     static let all = [specimen, created, passed, rejected, liveness, finished, pulled, refused]
 
     static let specimen = Self(
-        "specimen", "CreateRequest", "A test job: a specimen stands in place of the image",
+        "specimen", "CreateRequest", "A test job: a specimen instead of the image",
         PackageResources.specimen_json)
     static let created = Self("created", "Job", "A new job", PackageResources.created_json)
     static let passed = Self(
@@ -36,7 +36,7 @@ struct OpenAPIExample: Sendable {
             .joined(separator: ",\n")
     }
 
-    /// What follows the schema of a body that has these examples.
+    /// The JSON after the schema of a body that has these examples.
     static func member(_ examples: [OpenAPIExample]) -> String {
         guard !examples.isEmpty else { return "" }
         let references = examples.map { ##""\##($0.name)": { "$ref": "#/components/examples/\##($0.name)" }"## }

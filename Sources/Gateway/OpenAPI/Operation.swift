@@ -1,9 +1,9 @@
-/// What the description says about a call, besides what follows from its method, path, scope and media types.
+/// The description of a call, apart from what follows from its method, path, scope and media types.
 struct Operation: Sendable {
     /// The call's name in generated clients.
     var id: String
     var summary: String
-    /// What else one must know; may be empty.
+    /// Further information; may be empty.
     var detail = ""
     var parameters: [Parameter] = []
     /// Name of the schema of a JSON body or of an OAuth 2.0 form.
@@ -13,7 +13,7 @@ struct Operation: Sendable {
     /// Name of the schema of a form with files.
     var form: String?
     var answers: [Answer]
-    /// Statuses of refusals, besides those that every call of its kind has.
+    /// Statuses of refusals, in addition to those that every call of its kind has.
     var refusals: [Int] = []
     /// Whether a public call checks a credential.
     var takesCredential = false
@@ -61,11 +61,11 @@ struct Operation: Sendable {
         }
     }
 
-    /// What a call that creates a job says of wait.
-    static let waiting = "With wait above 0 it returns the job's result, and so also requires the scope read."
+    /// The sentence about `wait` in calls that create a job.
+    static let waiting = "If wait is above 0, it returns the job's result, so it also requires the scope read."
 
-    /// What to know of answers with the status 410, where a job is sealed.
-    static let destroyed = "410 KEY_DESTROYED: the key was destroyed with an erasure, and nothing opens it any more."
+    /// What to know of answers with the status 410, if a job is sealed.
+    static let destroyed = "410 KEY_DESTROYED: an erasure destroyed the key, so the data can never be opened again."
 
     /// An answer to a request that was not refused.
     struct Answer: Sendable {
@@ -73,12 +73,12 @@ struct Operation: Sendable {
         var description: String
         /// Name of the schema of a JSON body; `nil`: there is none.
         var schema: String?
-        /// Media type of a body that is no `application/json`.
+        /// Media type of a body that is not `application/json`.
         var type: String?
         var headers: [Header] = []
-        /// Whether the body's `id` is that of a job to ask for.
+        /// Whether the body's `id` is that of a job whose result can be requested.
         var isJob = false
-        /// Whether the body is encrypted where the partner has registered a key.
+        /// Whether the body is encrypted if the partner has registered a key.
         var isEncrypted = false
         /// Bodies of the schema.
         var examples: [OpenAPIExample] = []
@@ -90,7 +90,7 @@ struct Operation: Sendable {
             return answer
         }
 
-        /// The same, encrypted where the partner has registered a key.
+        /// The same, encrypted if the partner has registered a key.
         var encrypted: Answer {
             var answer = self
             answer.isEncrypted = true

@@ -1,8 +1,8 @@
 extension OpenAPIDocument {
-    /// What answers carry, besides jobs and persons.
+    /// Contents of answers other than jobs and persons.
     static var answerSchemas: String {
         #"""
-        "TestMark": { "type": "boolean", "description": "Present and true where the credential is a test's" },
+        "TestMark": { "type": "boolean", "description": "Present and true if it is a test credential" },
         "JobPage": {
           "type": "object",
           "required": ["jobs"],
@@ -52,12 +52,12 @@ extension OpenAPIDocument {
           "required": ["sessionId", "isFinished", "success", "livenessPassed", "reason"],
           "properties": {
             "sessionId": { "type": "string", "format": "uuid", "description": "Also the job's id" },
-            "isFinished": { "type": "boolean", "description": "False: the session takes a further blob" },
+            "isFinished": { "type": "boolean", "description": "False: the session accepts a further blob" },
             "sessionResponseBlob": { "type": "string" },
             "success": { "type": "boolean" },
             "livenessPassed": { "type": "boolean" },
             "reason": { "type": "string" },
-            "isRepeated": { "type": "boolean", "description": "Whether the blob had been accepted before, under the same idempotency key; the answer is that to the session's last blob" },
+            "isRepeated": { "type": "boolean", "description": "Whether the blob had been accepted before, under the same idempotency key; the answer is then the one to the session's last blob" },
             "test": { "type": "boolean", "description": "True for a test job with a fixed outcome; absent for real ones" }
           }
         },
@@ -118,7 +118,7 @@ extension OpenAPIDocument {
         },
         "ContractCodes": {
           "type": "object",
-          "description": "What the contracts of apps' SDKs call the error",
+          "description": "The error's codes in the contracts of apps' SDKs",
           "required": ["mobile"],
           "properties": {
             "mobile": { "type": "string", "pattern": "^[A-Z][0-9]{5}$" },

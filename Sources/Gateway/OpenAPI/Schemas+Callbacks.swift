@@ -1,5 +1,5 @@
 extension OpenAPIDocument {
-    /// What the calls about callbacks carry, and the bodies of callbacks.
+    /// Requests and answers of the calls about callbacks, and the bodies of callbacks.
     static var callbackSchemas: String {
         #"""
         "CallbackPage": {
@@ -59,11 +59,11 @@ extension OpenAPIDocument {
             "state": { "enum": ["active", "paused", "disabled"] },
             "reason": { "type": "string", "description": "Why it is disabled, or that the operator paused it" },
             "failingSince": { "$ref": "#/components/schemas/Time" },
-            "pausedUntil": { "$ref": "#/components/schemas/Time", "description": "After many failures in a row" },
+            "pausedUntil": { "$ref": "#/components/schemas/Time", "description": "Set after many failures in a row" },
             "counts": {
               "type": "object",
               "required": ["pending", "held", "dead"],
-              "description": "10,000 at most are counted",
+              "description": "Counting stops at 10,000",
               "properties": { "pending": { "type": "integer" }, "held": { "type": "integer" }, "dead": { "type": "integer" } }
             }
           }
@@ -109,7 +109,7 @@ extension OpenAPIDocument {
           "properties": {
             "type": { "enum": ["job.finished", "job.review_needed", "job.status"] },
             "timestamp": { "$ref": "#/components/schemas/Time" },
-            "callbackSentAt": { "$ref": "#/components/schemas/Time", "description": "The same in every attempt, as the signature demands" },
+            "callbackSentAt": { "$ref": "#/components/schemas/Time", "description": "The same in every attempt, as the signature requires" },
             "test": { "type": "boolean", "description": "True for a test job with a fixed outcome; absent for real ones" },
             "userReference": { "type": "string" },
             "workflowExecution": {

@@ -1,5 +1,5 @@
 extension OpenAPIDocument {
-    /// What each capability found.
+    /// The data of each capability.
     static var capabilitySchemas: String {
         #"""
         "UsabilityData": {

@@ -18,7 +18,7 @@ extension OpenAPIDocument {
             "reportingCriteria": { "type": "string", "maxLength": 100 },
             "callbackUrl": { "type": "string", "format": "uri", "maxLength": 255 },
             "review": { "enum": ["never", "rejected", "warning", "always"] },
-            "challenge": { "enum": ["none", "colour_flash", "motion"], "description": "Absent: colour_flash where the workflow has liveness" },
+            "challenge": { "enum": ["none", "colour_flash", "motion"], "description": "Absent: colour_flash if the workflow has liveness" },
             "fallback": { "enum": ["none", "review"], "default": "none", "description": "review: a person who cannot complete the challenge continues without it, and a reviewer decides" },
             "showResult": { "type": "boolean", "default": false, "description": "Whether the page says how the job ended" },
             "locale": { "type": "string", "pattern": "^[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?$", "description": "Absent: the browser's" },

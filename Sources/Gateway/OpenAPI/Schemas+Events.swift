@@ -1,5 +1,5 @@
 extension OpenAPIDocument {
-    /// What pulled events and counts carry.
+    /// Pulled events and counts.
     static var eventSchemas: String {
         #"""
         "EventPage": {

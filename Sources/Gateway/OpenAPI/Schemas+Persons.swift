@@ -1,5 +1,5 @@
 extension OpenAPIDocument {
-    /// What the calls about faces and persons answer.
+    /// Answers of the calls about faces and persons.
     static var personSchemas: String {
         #"""
         "Template": {
@@ -9,7 +9,7 @@ extension OpenAPIDocument {
           "properties": {
             "engine": { "type": "string" },
             "modelSHA256": { "$ref": "#/components/schemas/Digest" },
-            "job": { "type": "string", "format": "uuid", "description": "That enrolled it; absent: it was imported" },
+            "job": { "type": "string", "format": "uuid", "description": "The job that enrolled it; absent: it was imported" },
             "createdAt": { "type": "string", "format": "date-time" }
           }
         },
@@ -26,7 +26,7 @@ extension OpenAPIDocument {
           "properties": {
             "test": { "$ref": "#/components/schemas/TestMark" },
             "templates": { "type": "integer" },
-            "jobs": { "type": "integer", "description": "That were not finished, and ended as FACE_DELETED" },
+            "jobs": { "type": "integer", "description": "Unfinished jobs that ended as FACE_DELETED" },
             "deletedAt": { "type": "string", "format": "date-time" }
           }
         },
@@ -42,7 +42,7 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": {
             "test": { "$ref": "#/components/schemas/TestMark" },
-            "cancelled": { "type": "integer", "description": "Jobs that were not finished" },
+            "cancelled": { "type": "integer", "description": "Unfinished jobs that were cancelled" },
             "jobs": { "type": "integer", "description": "Jobs that were erased, each with its reruns" }
           }
         },
@@ -70,10 +70,10 @@ extension OpenAPIDocument {
                 "additionalProperties": false,
                 "properties": {
                   "result": { "$ref": "#/components/schemas/Job" },
-                  "request": { "type": "object", "description": "What the request said of the person" },
+                  "request": { "type": "object", "description": "The person's data in the request" },
                   "unreadable": {
                     "type": "string",
-                    "enum": ["KEY_UNKNOWN", "KEY_DESTROYED"], "description": "Why result and request lack what is sealed: no key for it is found, or it was destroyed with an erasure and nothing opens it any more; absent: they are whole"
+                    "enum": ["KEY_UNKNOWN", "KEY_DESTROYED"], "description": "Why result and request lack their sealed data: no key was found, or the key was destroyed by an erasure, so they can never be opened again; absent: they are complete"
                   },
                   "parts": {
                     "type": "array",

@@ -6,7 +6,7 @@ extension OpenAPIDocument {
         #"""
         "Base64": { "type": "string", "contentEncoding": "base64", "pattern": "^([A-Za-z0-9+/]{4}[\\r\\n]*)*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?[\\r\\n]*$" },
         "Image": {
-          "description": "An image as it was captured; empty or null: it was not taken",
+          "description": "An image as it was captured; empty or null: none was taken",
           "anyOf": [{ "$ref": "#/components/schemas/Base64" }, { "type": "null" }]
         },
         "Digest": { "type": "string", "pattern": "^[0-9A-Fa-f]{64}$" },
@@ -62,7 +62,7 @@ extension OpenAPIDocument {
                     "type": "object",
                     "additionalProperties": false,
                     "properties": {
-                      "category": { "type": "string", "description": "ID; others choose nothing" },
+                      "category": { "type": "string", "description": "ID; other values have no effect" },
                       "label": { "type": "string" },
                       "country": { "$ref": "#/components/schemas/Choice" },
                       "type": { "$ref": "#/components/schemas/Choice" }
@@ -92,7 +92,7 @@ extension OpenAPIDocument {
             },
             "consent": {
               "type": "object",
-              "description": "The person's consent. One that says no is refused as CONSENT_MISSING, whatever the partner's policy",
+              "description": "The person's consent. A consent that says no is refused as CONSENT_MISSING, whatever the partner's policy",
               "properties": {
                 "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] },
                 "obtainedAt": { "type": "string", "format": "date-time", "description": "Not in the future" },
@@ -104,7 +104,7 @@ extension OpenAPIDocument {
         },
         "CreateForm": {
           "type": "object",
-          "description": "Parts as bytes, and members of CreateRequest: texts and numbers in fields of their names, any of them in request; none twice",
+          "description": "Parts as bytes, and members of CreateRequest: texts and numbers in fields with their names, any others in request; no member twice",
           "additionalProperties": false,
           "properties": {
             \#(Self.files(PartKind.allCases)),
@@ -160,7 +160,7 @@ extension OpenAPIDocument {
             "documentScan": { "type": ["boolean", "null"], "description": "With a session's first blob: whether the app scans a document in the same session once liveness is proven" },
             "consent": {
               "type": ["object", "null"],
-              "description": "The person's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING with any blob, whatever the partner's policy",
+              "description": "The person's consent, with a session's first blob. A consent that says no is refused as CONSENT_MISSING with any blob, whatever the partner's policy",
               "properties": {
                 "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] },
                 "obtainedAt": { "type": "string", "format": "date-time", "description": "Not in the future" },
@@ -190,21 +190,21 @@ extension OpenAPIDocument {
           "properties": {
             "grant_type": { "const": "client_credentials" },
             "scope": { "type": "string", "description": "Separated by spaces; absent: all that the credential allows" },
-            "client_id": { "type": "string", "pattern": "^(ik_[0-9a-f]{16})?$", "description": "Key id, where the header Authorization is absent; empty: absent" },
+            "client_id": { "type": "string", "pattern": "^(ik_[0-9a-f]{16})?$", "description": "Key id, if there is no header Authorization; empty: absent" },
             "client_secret": { "type": "string", "pattern": "^([A-Za-z0-9_-]{43})?$" }
           }
         }
         """#
     }
 
-    /// Members of a request for a job that are texts or numbers: in a form, they have fields of their own.
+    /// Members of a request for a job that are texts or numbers: in a form, they have their own fields.
     private static let texts = #"""
         "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
                     "customerInternalReference": { "$ref": "#/components/schemas/Reference" },
                     "userReference": { "$ref": "#/components/schemas/Reference" },
                     "reportingCriteria": { "type": "string", "maxLength": 100, "pattern": "^[^\\u0000-\\u001f\\u007f]*$" },
                     "callbackUrl": { "type": "string", "format": "uri", "maxLength": 255 },
-                    "idempotencyKey": { "type": "string", "minLength": 1, "maxLength": 100, "description": "As the header Idempotency-Key; both are the same" },
+                    "idempotencyKey": { "type": "string", "minLength": 1, "maxLength": 100, "description": "The same as the header Idempotency-Key" },
                     "region": { "type": "string", "pattern": "^[A-Z][A-Z0-9-]{1,15}$" },
                     "delaySeconds": { "type": "number", "minimum": 0, "maximum": 2592000 },
                     "runAt": { "type": "string", "format": "date-time" },
@@ -213,7 +213,7 @@ extension OpenAPIDocument {
                     "faceId": { "type": "string", "minLength": 1, "maxLength": 100, "description": "The face that is enrolled or authenticated, by the partner's own name for it." },
                     "threshold": { "type": "number", "minimum": 0.5, "maximum": 0.999, "description": "Similarity from which faces match." },
                     "enrollmentMode": { "enum": ["add", "replace"] },
-                    "traceparent": { "type": "string", "pattern": "^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$", "description": "W3C Trace Context; goes before the header" }
+                    "traceparent": { "type": "string", "pattern": "^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$", "description": "W3C Trace Context; takes precedence over the header" }
         """#
 
     /// Definition keys that are numbers.

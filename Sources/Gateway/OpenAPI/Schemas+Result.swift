@@ -25,12 +25,12 @@ extension OpenAPIDocument {
             "purgedAt": { "$ref": "#/components/schemas/Time" },
             "erasedAt": { "$ref": "#/components/schemas/Time" },
             "rerunOf": { "type": "string", "format": "uuid" },
-            "declined": { "type": "array", "items": { "enum": [\#(Self.words(PartKind.ofPerson.map(\.rawValue)))] }, "description": "The parts without which a capture link's person chose to go on; absent or empty: none" },
+            "declined": { "type": "array", "items": { "enum": [\#(Self.words(PartKind.ofPerson.map(\.rawValue)))] }, "description": "The parts that a person chose to skip on a capture link's page; absent or empty: none" },
             "customerInternalReference": { "type": "string" },
             "userReference": { "type": "string" },
             "reportingCriteria": { "type": "string" },
             "decision": { "$ref": "#/components/schemas/Decision" },
-            "policyVersion": { "type": "integer", "minimum": 1, "description": "The version of your decision policy that decided; absent if you have none" },
+            "policyVersion": { "type": "integer", "minimum": 1, "description": "The version of your decision policy that was applied; absent if you have none" },
             "capabilities": { "$ref": "#/components/schemas/Capabilities" },
             "reasons": { "type": "array", "items": { "$ref": "#/components/schemas/Reason" } },
             "rejectReasons": { "type": "array", "items": { "$ref": "#/components/schemas/RejectReason" } },
@@ -41,7 +41,7 @@ extension OpenAPIDocument {
             "engine": { "$ref": "#/components/schemas/Engine" }
           }
         },
-        "Status": { "enum": [\#(JobStatus.allCases.map { "\($0.rawValue)" }.joined(separator: ", "))], "description": "128 FINISHED; before that nothing else is a result" },
+        "Status": { "enum": [\#(JobStatus.allCases.map { "\($0.rawValue)" }.joined(separator: ", "))], "description": "128 FINISHED; before that, nothing else is valid" },
         "Time": { "type": "string", "format": "date-time" },
         "Day": { "type": "string", "format": "date" },
         "DecisionType": { "enum": [\#(Self.words(DecisionType.allCases.map(\.rawValue)))] },
@@ -56,7 +56,7 @@ extension OpenAPIDocument {
               "required": ["score"],
               "properties": {
                 "score": { "type": "integer", "minimum": -1, "maximum": 100 },
-                "findings": { "type": "array", "items": { "$ref": "#/components/schemas/RiskFinding" }, "description": "What the score is made of; absent if nothing was found. RESULTS.md has the formula" }
+                "findings": { "type": "array", "items": { "$ref": "#/components/schemas/RiskFinding" }, "description": "The findings from which the score is computed; absent if there are none. RESULTS.md has the formula" }
               }
             }
           }
@@ -69,7 +69,7 @@ extension OpenAPIDocument {
             "weight": { "type": "integer", "minimum": 1, "maximum": 100, "description": "In hundredths" }
           }
         },
-        "Label": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$", "description": "RESULTS.md lists those that are given; a reviewer may choose others" },
+        "Label": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$", "description": "RESULTS.md lists the labels that are given; a reviewer may choose others" },
         "PartKind": { "enum": [\#(Self.words(PartKind.allCases.map(\.rawValue)))] },
         "PartKinds": { "type": "array", "items": { "$ref": "#/components/schemas/PartKind" } },
         "Outcome": { "enum": ["pass", "fail", "inconclusive"] },
@@ -88,8 +88,8 @@ extension OpenAPIDocument {
             "code": { "type": "string", "description": "RESULTS.md lists them, with advice in several languages" },
             "label": { "$ref": "#/components/schemas/Label" },
             "part": { "$ref": "#/components/schemas/PartKind" },
-            "mobileCode": { "type": "string", "pattern": "^[A-Z][0-9]{5}$", "description": "The error of Jumio's mobile SDK that asks for the same" },
-            "advice": { "type": "string", "description": "What to tell the person in front of the camera" }
+            "mobileCode": { "type": "string", "pattern": "^[A-Z][0-9]{5}$", "description": "The error of Jumio's mobile SDK that asks the person to do the same" },
+            "advice": { "type": "string", "description": "Advice for the person in front of the camera" }
           }
         },
         "RejectReason": {

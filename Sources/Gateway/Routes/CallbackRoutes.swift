@@ -101,7 +101,7 @@ extension GatewayRoute {
 struct CallbackSearch: Sendable {
     var job: String?
     var state: String?
-    /// The last callback of the page before: its time since 1970, and its webhook-id.
+    /// The last callback of the previous page: its time since 1970, and its webhook-id.
     var after: (momentMicroseconds: Int64, webhookID: String)?
     var limit: Int
 
@@ -132,7 +132,7 @@ struct CallbackSearch: Sendable {
     }
 }
 
-/// What a body may say about an action on an endpoint. `insp.gateway_endpoint_act` has the same names.
+/// The members of a body about an action on an endpoint. `insp.gateway_endpoint_act` has the same names.
 struct EndpointOptions: Codable, Sendable {
     var since: String?
     var until: String?
@@ -159,7 +159,7 @@ struct EndpointOptions: Codable, Sendable {
         }
         let data = try JSONBody.data(options, texts)
         do {
-            // By a decoder, for which 1 is not true.
+            // Read by a decoder that does not accept 1 as true.
             self = try JSONDecoder().decode(Self.self, from: data)
         } catch DecodingError.typeMismatch(_, let context) {
             throw Self.mistyped(context.codingPath, of: options)
@@ -186,7 +186,7 @@ struct EndpointOptions: Codable, Sendable {
     }
 
     private static func mistyped(_ path: [any CodingKey], of options: [String: Any]) -> InspectError {
-        // Of a number that is not whole, the decoder names no key.
+        // For a number that is not whole, the decoder's error has no key.
         let name = path.first?.stringValue ?? (options.count == 1 ? options.keys.first : nil)
         return InspectError(
             .payloadInvalid, "\(name ?? "a value") is of the wrong type",
@@ -194,7 +194,7 @@ struct EndpointOptions: Codable, Sendable {
             field: name)
     }
 
-    /// RFC 3339, of a year that PostgreSQL and its callers can add to.
+    /// RFC 3339, with a year to which PostgreSQL and its callers can add.
     private static func isTime(_ text: String) -> Bool {
         guard text.utf8.count <= 40, text.wholeMatch(of: /2[0-9]{3}-[0-9]{2}-[0-9]{2}[Tt ].*/) != nil else {
             return false

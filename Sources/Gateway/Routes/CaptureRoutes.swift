@@ -106,7 +106,7 @@ extension GatewayRoute {
                 id: "getCaptureAsset", summary: "A file of the page; capture.js embeds it in a partner's page",
                 answers: [
                     .init(description: "A script, a style sheet or texts", type: "*/*", headers: [.entityTag]),
-                    .init(status: 304, description: "The file is as it was", headers: [.entityTag]),
+                    .init(status: 304, description: "The file is unchanged", headers: [.entityTag]),
                 ], refusals: [404]),
             .everyone { _, request, _ in
                 guard let asset = CaptureAsset.all.first(where: { $0.name == request.segments.last }) else {
@@ -122,11 +122,11 @@ private struct MadeLink: Encodable {
     /// Relative to the gateway's own address, which it does not know behind a proxy.
     var url: String
     var expiresAt: String
-    /// Present and true where it is a test.
+    /// Present and true if it is a test.
     var test: Bool?
 }
 
-/// The answer to an image that was judged, or not any more.
+/// The answer to an image that was judged, or is no longer judged.
 private struct CaptureVerdict: Encodable {
     /// `nil`: it was not judged.
     var verdict: UsabilityAnswer?
@@ -144,7 +144,7 @@ extension CaptureCall {
         let isOver = self.link.isMine && self.link.state == .submitted
         var headers: [(name: String, value: String)] = []
         if isOver, let secret = fresh?.secret ?? CaptureKey.secret(self.request) {
-            // The end is shown again on the way back from the partner, and soon forgotten.
+            // The outcome is shown again when the person comes back from the partner's site, and soon forgotten.
             headers = [self.cookie(secret, seconds: 600)]
         } else if let fresh {
             headers = [self.cookie(fresh.secret, seconds: fresh.seconds)]
@@ -157,7 +157,7 @@ extension CaptureCall {
     }
 
     private func cookie(_ secret: Substring, seconds: Int) -> (name: String, value: String) {
-        // Inside another site's page the cookie is that page's own; elsewhere a link in a message must send it.
+        // Inside another site's page the cookie belongs to that page; elsewhere, a link in a message must be able to send it.
         let site = self.link.embedOrigin == nil ? "SameSite=Lax" : "SameSite=None; Partitioned"
         return ("Set-Cookie", "\(CaptureKey.cookie)=\(secret); Max-Age=\(seconds); Secure; HttpOnly; \(site)")
     }
@@ -180,7 +180,7 @@ extension CaptureCall {
             }
             return text
         }
-        // The browser draws it, so that it can ask again when an answer was lost.
+        // The browser draws it, so that it can repeat the request if an answer was lost.
         guard let secret = try text("browser"), let browser = CaptureKey.digest(secret[...]) else {
             throw InspectError(
                 .payloadInvalid, "browser", hint: "It is 32 random bytes in Base64 for URLs.", field: "browser")
@@ -192,7 +192,7 @@ extension CaptureCall {
         let seconds = try await self.store.open(
             self.link, browser: browser, policyVersion: try text("policyVersion"), text: try text("text"),
             purposes: purposes as? [String])
-        // Phones end browsers that are not in front, so it outlives the browser until everything was sent.
+        // Phones end browsers in the background, so the cookie outlives the browser until everything was sent.
         return try await self.renewed(browser: browser).state(fresh: (secret[...], seconds + 3600))
     }
 
@@ -214,7 +214,7 @@ extension CaptureCall {
                 CaptureVerdict(
                     verdict: UsabilityAnswer(verdict, advice), triesLeft: max(0, CaptureLink.mostTries - attempt)))
         } catch let error as InspectError where error.code == .modelUnavailable {
-            // Gateways without the models of faces judge documents alone.
+            // Gateways without face models judge only documents.
             return try .json(CaptureVerdict(triesLeft: 0))
         }
     }

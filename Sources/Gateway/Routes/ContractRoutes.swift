@@ -3,7 +3,7 @@ internal import HTTPServer
 internal import InspectCore
 
 extension GatewayRoute {
-    /// What everyone may know.
+    /// Calls that are open to everyone.
     static let contract = [
         token,
         GatewayRoute(

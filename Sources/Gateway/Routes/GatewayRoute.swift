@@ -2,11 +2,11 @@ internal import Foundation
 internal import HTTPServer
 internal import InspectCore
 
-/// One call of the interface: its method and path, what it needs, and what answers it.
+/// One call of the interface: its method and path, its requirements, and its handler.
 ///
 /// ``all`` is the only list of them: admission, the answer to OPTIONS and the description at `/openapi.json` follow from it.
 struct GatewayRoute: Sendable {
-    /// What a request may carry.
+    /// The body that a request may have.
     enum Content: Sendable {
         case none
         /// JSON.
@@ -19,7 +19,7 @@ struct GatewayRoute: Sendable {
         case jsonOrFiles
         /// A form with one image.
         case image
-        /// A form with all that was captured: photos and a recording.
+        /// A form with everything that was captured: photos and a recording.
         case recording
         /// A form, as HTML and OAuth 2.0 encode it (RFC 6749, appendix B).
         case form
@@ -35,7 +35,7 @@ struct GatewayRoute: Sendable {
             }
         }
 
-        /// Bytes that a body may have, where that is less than the server's limit: a call without large parts needs no more.
+        /// Bytes that a body may have, if that is less than the server's limit: a call without large parts needs no more.
         var limit: Int? {
             switch self {
             case .none: 0
@@ -44,7 +44,7 @@ struct GatewayRoute: Sendable {
             }
         }
 
-        /// With which a body may take longer than the server's limit. A phone sends what its camera took over the line that it
+        /// The pace with which a body may take longer than the server's limit. A phone sends its photos over whatever connection it
         /// has. At the slowest pace an image has 3.9 MB and everything 9.8 MB; a motion challenge with the photos is about
         /// 16 MB, and must arrive while its challenge lives, five minutes from before it was recorded: it needs about 55 KiB/s.
         var pace: HTTPPace? {
@@ -66,12 +66,12 @@ struct GatewayRoute: Sendable {
         case scope(GatewayCredential.Scope, @Sendable (GatewayCall) throws(InspectError) -> Work)
     }
 
-    /// Answers a request by its body.
+    /// Answers a request, given its body.
     typealias Work = @Sendable (Data) async throws -> GatewayAnswer
 
     var method: String
     var content: Content
-    /// What the description says of it.
+    /// Its description.
     var operation: Operation
     var access: Access
     let pattern: PathPattern
@@ -140,7 +140,7 @@ struct GatewayCall: Sendable {
         return number
     }
 
-    /// The parameter `after`: the last job of the page before.
+    /// The parameter `after`: the last job of the previous page.
     func after() throws(InspectError) -> String? {
         guard let id = self.request.query["after"] else { return nil }
         guard UUID(uuidString: id) != nil else {
@@ -161,7 +161,7 @@ struct GatewayCall: Sendable {
         return number
     }
 
-    /// A JSON object as an answer, with a mark where the credential is a test's: no answer can be taken for one about real persons.
+    /// A JSON object as an answer, marked if it is a test credential: no answer can be mistaken for one about real persons.
     func answer(_ object: Data, status: Int = 200) -> HTTPResponse {
         guard self.credential.isTest else { return .json(object, status: status) }
         let rest = object.dropFirst()

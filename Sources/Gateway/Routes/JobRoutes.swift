@@ -49,7 +49,7 @@ extension GatewayRoute {
                 answers: [
                     .json("The job", "Job", .entityTag, .retryAfter).encrypted
                         .showing(.passed, .rejected, .liveness),
-                    .init(status: 304, description: "The job is as it was", headers: [.entityTag]),
+                    .init(status: 304, description: "The job is unchanged", headers: [.entityTag]),
                 ], refusals: [404, 410]),
             .scope(.read) { (call) throws(InspectError) in
                 let (id, wait) = (try call.jobID(), try call.wait())
@@ -118,7 +118,7 @@ extension GatewayRoute {
                 let ordinal = try call.number("ordinal", 0...PartKind.countLimit - 1) ?? 0
                 return { _ in
                     let bytes = try await call.store.part(call.credential, id: id, kind: kind, ordinal: ordinal)
-                    // As it was received: its type is not known here, and no browser shall guess it.
+                    // As it was received: its type is not known here, and no browser may guess it.
                     let response = HTTPResponse(
                         status: 200,
                         headers: [
@@ -134,9 +134,9 @@ extension GatewayRoute {
 struct JobProgress: Encodable {
     var id: String
     var status: Int
-    /// Present and true where the request had been accepted before, under the same idempotency key.
+    /// Present and true if the request had been accepted before, under the same idempotency key.
     var isRepeated: Bool?
-    /// Present and true where it is a test.
+    /// Present and true if it is a test.
     var test: Bool?
 }
 
@@ -144,12 +144,12 @@ private struct Cancellation: Encodable {
     var id: String
     /// False: the job was finished already.
     var cancelled: Bool
-    /// Present and true where it is a test.
+    /// Present and true if it is a test.
     var test: Bool?
 }
 
 extension GatewayCall {
-    /// `POST /inspectionjob/create` and its kin, and the legacy call that waits for the result.
+    /// `POST /inspectionjob/create` and similar calls, and the legacy call that waits for the result.
     ///
     /// - Parameter fixed: Members that the path determines.
     func create(
@@ -159,9 +159,9 @@ extension GatewayCall {
         return { body in try await self.create(try await parse(body), scope, wait) }
     }
 
-    /// Reads JSON or a form, as the head says which.
+    /// Reads JSON or a form, according to the head.
     ///
-    /// - Parameter key: The header `Idempotency-Key`, where the call has a use for it; others ignore it.
+    /// - Parameter key: The header `Idempotency-Key`, if the call uses it; other calls ignore it.
     func parsing(
         key: String? = nil, fixed: [String: String] = [:], picksWorkflow: Bool = true
     ) throws(InspectError) -> @Sendable (Data) async throws -> CreateRequest {

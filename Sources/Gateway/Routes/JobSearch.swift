@@ -60,11 +60,11 @@ struct JobPage: Encodable, Sendable {
         var workflow: String
         var createdAt: String
         var completedAt: String?
-        /// Present and true where it is a test.
+        /// Present and true if it is a test.
         var test: Bool?
     }
 
     var jobs: [Job]
-    /// What to send as `after`; absent on the last page.
+    /// The value to send as `after`; absent on the last page.
     var next: String?
 }

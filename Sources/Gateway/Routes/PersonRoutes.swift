@@ -35,7 +35,7 @@ extension GatewayRoute {
                 ], refusals: [409]),
             .scope(.faces) { (call) throws(InspectError) in
                 let id = try call.name("faceId")
-                // The path says what the job is.
+                // The path determines the job.
                 return try call.create(
                     .faces, fixed: ["workflow": Workflow.enrollment.rawValue, "faceId": id])
             }),
@@ -53,7 +53,7 @@ extension GatewayRoute {
             }),
     ]
 
-    /// What a person may demand (GDPR, articles 15, 17 and 20).
+    /// Calls for a person's rights (GDPR, articles 15, 17 and 20).
     static let persons = [
         GatewayRoute(
             "DELETE", "/persons/{userReference}", .none,
@@ -124,7 +124,7 @@ private struct JobWithdrawal: Encodable {
     var id: String
     /// False: there was nothing to stop and nothing to erase.
     var withdrawn: Bool
-    /// Present and true where it is a test.
+    /// Present and true if it is a test.
     var test: Bool?
 }
 

@@ -41,7 +41,7 @@ extension GatewayRoute {
             }
         })
 
-    /// The page for a browser, which must run and load nothing, whatever a document's text might smuggle in.
+    /// The page for a browser, which must run and load nothing, whatever a document's text may contain.
     private static func answer(_ page: String) -> HTTPResponse {
         let style = page.firstRange(of: "<style>").flatMap { start in
             page[start.upperBound...].firstRange(of: "</style>").map { page[start.upperBound..<$0.lowerBound] }

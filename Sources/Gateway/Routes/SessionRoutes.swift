@@ -69,7 +69,7 @@ extension GatewayRoute {
 }
 
 extension GatewayCall {
-    /// `POST /facetec/session`: the blob becomes a job, or a part of its session's, whose result contains the blob to answer with.
+    /// `POST /facetec/session`: the blob becomes a job, or a part of its session's, and its result contains the answer's blob.
     fileprivate func session(_ request: SessionRequest) async throws -> GatewayAnswer {
         // A session is only answered within the request, so the client must wait.
         guard self.service.waits.hasRoom(for: self.credential.partner) else { throw InspectError(.rateLimited) }
@@ -94,7 +94,7 @@ extension GatewayCall {
         }
         let (isRepeated, test) = (isRepeated ? true : nil, self.credential.isTest ? true : nil)
         guard var found else {
-            // The job is accepted and not lost, but the person cannot wait in front of the camera for ever.
+            // The job is accepted and not lost, but the person cannot wait in front of the camera indefinitely.
             return GatewayAnswer(
                 response: try .json(
                     JobProgress(id: id, status: answer.status, isRepeated: isRepeated, test: test), status: 202,

@@ -61,7 +61,7 @@ extension GatewayRoute {
         })
 }
 
-/// Why no token is issued, in the words of RFC 6749, section 5.2.
+/// The reason why no token is issued, as named in RFC 6749, section 5.2.
 private enum TokenRefusal: Error {
     /// No credential, or a wrong one; whether the header Authorization had it.
     case client(Bool)
@@ -134,7 +134,7 @@ private struct TokenAnswer: Encodable {
     var expiresIn: Int
     /// Separated by spaces.
     var scope: String
-    /// Present and true where it is for tests.
+    /// Present and true if it is for tests.
     var test: Bool?
 
     enum CodingKeys: String, CodingKey {

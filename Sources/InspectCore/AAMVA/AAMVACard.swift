@@ -2,7 +2,7 @@
 ///
 /// Values that the issuer left blank, or filled with `NONE`, are `nil`.
 package struct AAMVACard: Sendable, Hashable {
-    /// The kinds, by the names of their subfiles.
+    /// The kinds of card, by the names of their subfiles.
     package enum Kind: String, Sendable, Codable {
         case drivingLicence = "DL"
         case identificationCard = "ID"
@@ -20,7 +20,7 @@ package struct AAMVACard: Sendable, Hashable {
     /// An identification card only if the barcode has a subfile `ID` and none `DL`.
     package let kind: Kind
 
-    /// DCS, or DAB; of the whole name (DAA) where neither is there.
+    /// DCS, or DAB; of the whole name (DAA) if neither is there.
     package let surname: String?
     /// First and middle names as printed, separated by a blank.
     package let givenNames: String?
@@ -30,9 +30,9 @@ package struct AAMVACard: Sendable, Hashable {
     package let middleNames: String?
     /// DCU, or DAE; such as `JR`.
     package let suffix: String?
-    /// Whether the issuer truncated the name (DDE, DDF, DDG); `nil` where the barcode does not say.
+    /// Whether the issuer truncated the name (DDE, DDF, DDG); `nil` if the barcode does not say.
     package let isSurnameTruncated: Bool?
-    /// DDF; `nil` where the barcode does not say.
+    /// DDF; `nil` if the barcode does not say.
     package let isFirstNameTruncated: Bool?
     let isMiddleNameTruncated: Bool?
 
@@ -70,11 +70,11 @@ package struct AAMVACard: Sendable, Hashable {
     /// ISO 3166-1 alpha-3, `USA` or `CAN`; version 1 does not say.
     package let country: String?
 
-    /// Jurisdiction's own code of what the holder may drive (DCA).
+    /// The jurisdiction's own code for the vehicles that the holder may drive (DCA).
     package let vehicleClass: String?
-    /// Jurisdiction's own codes of restrictions on driving (DCB).
+    /// The jurisdiction's own codes for restrictions on driving (DCB).
     package let restrictions: String?
-    /// Jurisdiction's own codes of what else the holder may drive (DCD).
+    /// The jurisdiction's own codes for further vehicles that the holder may drive (DCD).
     package let endorsements: String?
     /// Distinguishes this card from the holder's other cards (DCF).
     package let documentDiscriminator: String?
@@ -91,7 +91,7 @@ package struct AAMVACard: Sendable, Hashable {
 
     /// Reads the text of a barcode.
     ///
-    /// - Returns: `nil` if it is not that of an AAMVA card.
+    /// - Returns: `nil` if the text is not from an AAMVA card.
     package init?(_ text: String) {
         guard let elements = AAMVAElements(text) else { return nil }
         self.init(elements)

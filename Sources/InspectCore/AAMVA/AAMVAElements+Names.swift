@@ -1,5 +1,5 @@
 extension AAMVAElements {
-    /// What an element is, or `nil` for one that the standard does not have (Annex D.12.5 and earlier versions' tables).
+    /// An element's meaning, or `nil` if the standard does not have it (Annex D.12.5 and earlier versions' tables).
     package func name(of element: String) -> String? {
         if let name = self.version == 1 ? Self.oldNames[element] : nil { return name }
         if let name = Self.names[element] { return name }

@@ -1,4 +1,4 @@
-/// What an AAMVA card's barcode has besides the fields that all documents have. A field left blank is `nil`.
+/// The data of an AAMVA card's barcode beyond the fields that all documents have. A field left blank is `nil`.
 package struct CardDetails: Codable, Sendable, Hashable {
     /// Such as `JR`.
     package var suffix: String?
@@ -12,7 +12,7 @@ package struct CardDetails: Codable, Sendable, Hashable {
     package var heightInches: Int?
     /// In the unit that the card has.
     package var heightCentimetres: Int?
-    /// Code of ANSI D-20, and what it stands for.
+    /// Code of ANSI D-20, and its meaning.
     package var eyeColour: String?
     /// In English; `nil` for a code that ANSI D-20 does not have.
     package var eyeColourName: String?

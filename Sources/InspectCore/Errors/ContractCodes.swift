@@ -2,6 +2,6 @@
 package struct ContractCodes: Codable, Sendable, Equatable {
     /// The code of the mobile SDK: a letter and five digits.
     package var mobile: String
-    /// The number of the payment SDK; `nil` where it has none.
+    /// The number of the payment SDK; `nil` if it has none.
     package var payment: Int?
 }

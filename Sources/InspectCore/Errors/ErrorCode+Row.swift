@@ -7,15 +7,15 @@ extension ErrorCode {
         package let message: String
         /// Whether the same work may succeed later without any change by the caller.
         package let retryable: Bool
-        /// Status of an HTTP request that is refused with it; `nil` for codes that end only jobs or attempts.
+        /// Status of an HTTP request refused with it; `nil` for codes that only end jobs or attempts.
         package let httpStatus: Int?
-        /// What is allowed, or what to do, where that does not depend on the request.
+        /// What is allowed, or what to do, if that does not depend on the request.
         package let hint: String?
         /// The code of the mobile SDK's error table (letter and numbers; Jumio SDK, "Error Codes").
         let jumio: String
         /// The error of the face SDK's contract.
         let faceSDK: String
-        /// The error number of the payment SDK's contract, where it has one.
+        /// The error number of the payment SDK's contract, if it has one.
         let iZettle: Int?
     }
 
@@ -40,7 +40,7 @@ extension ErrorCode {
 
     /// The row of the table. Letters: A = network, B = no secure connection, C = not authorised, E = no connection, F = service not
     /// available, G = cancelled, I = encryption key not valid, J = session over, N = required input missing or unusable. Z is a
-    /// reason's (``Reason/mobileCode``); H and Y are for what an app alone can notice.
+    /// reason's (``Reason/mobileCode``); H and Y are for conditions that only an app can notice.
     package var row: Row {
         func refusal(
             _ state: String, _ message: String, status: Int? = 400, hint: String? = nil, jumio: String = "N00000",

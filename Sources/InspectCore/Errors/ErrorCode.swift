@@ -3,7 +3,7 @@
 /// The raw value is the stable code that partners and operators see. The database's table `insp.error_code` has the same
 /// rows, and SQL raises each code with its ``sqlState``.
 package enum ErrorCode: String, Codable, Sendable, CaseIterable {
-    // What `insp.enqueue` refuses.
+    // Refusals by `insp.enqueue`.
     case payloadInvalid = "PAYLOAD_INVALID"
     case payloadTooLarge = "PAYLOAD_TOO_LARGE"
     case partnerUnknown = "PARTNER_UNKNOWN"
@@ -40,7 +40,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case waitingQuotaReached = "WAITING_QUOTA_REACHED"
     case storageQuotaReached = "STORAGE_QUOTA_REACHED"
 
-    // What steering calls refuse: `insp.rerun`, `insp.review`, `insp.erase`, `insp.explain_job`, `insp.set_partner`.
+    // Refusals by operators' calls: `insp.rerun`, `insp.review`, `insp.erase`, `insp.explain_job`, `insp.set_partner`.
     case jobAmbiguous = "JOB_AMBIGUOUS"
     case partnerInvalid = "PARTNER_INVALID"
     case partnerExists = "PARTNER_EXISTS"
@@ -56,7 +56,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case caseTaken = "CASE_TAKEN"
     case reviewInvalid = "REVIEW_INVALID"
 
-    // What the gateway refuses.
+    // Refusals by the gateway.
     case unauthenticated = "UNAUTHENTICATED"
     case scopeMissing = "SCOPE_MISSING"
     case rateLimited = "RATE_LIMITED"
@@ -77,7 +77,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case faceTaken = "FACE_TAKEN"
     case faceDeleted = "FACE_DELETED"
 
-    // What ends or delays a job that was accepted.
+    // Errors that end or delay an accepted job.
     case partUnreachable = "PART_UNREACHABLE"
     case partNotFound = "PART_NOT_FOUND"
     case partsTooLarge = "PARTS_TOO_LARGE"
@@ -110,7 +110,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case keyUnknown = "KEY_UNKNOWN"
     case keyDestroyed = "KEY_DESTROYED"
     case sealBroken = "SEAL_BROKEN"
-    // What keeps a program from starting.
+    // Errors that keep a program from starting.
     case keyMissing = "KEY_MISSING"
     case keyMismatch = "KEY_MISMATCH"
     case keyFileInvalid = "KEY_FILE_INVALID"

@@ -1,4 +1,4 @@
-/// Why a job, a request or a command failed: a stable code, and what a person needs to know.
+/// Why a job, a request or a command failed: a stable code, and details for people.
 package struct InspectError: Error, Sendable, Equatable, Codable {
     /// Decides whether a job is retried and which HTTP status a request gets.
     package var code: ErrorCode
@@ -9,7 +9,7 @@ package struct InspectError: Error, Sendable, Equatable, Codable {
     /// The member, parameter, header or part of a request that is wrong; members of members after a dot.
     package var field: String?
 
-    /// - Parameter hint: `nil`: what the code's row says.
+    /// - Parameter hint: `nil`: the hint in the code's row.
     package init(_ code: ErrorCode, _ detail: String = "", hint: String? = nil, field: String? = nil) {
         self.code = code
         self.detail = detail

@@ -1,6 +1,6 @@
 /// The templates of one face id, read at the same moment.
 package struct EnrolledFace: Sendable, Hashable {
-    /// Rises with every change of the templates; 0 where nothing is enrolled.
+    /// Rises with every change of the templates; 0 if nothing is enrolled.
     package var generation: Int64
     /// In the order of their enrolment.
     package var templates: [FaceEmbedding]

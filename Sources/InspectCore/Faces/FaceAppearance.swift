@@ -24,13 +24,13 @@ package struct FaceAppearance: Codable, Sendable, Hashable {
     /// Whether the corners of the mouth are raised.
     package var smile: Bool?
 
-    /// Gap of the lids over eyes to chin from which eyes are open: shut ones read 0.017 to 0.030.
+    /// Gap of the lids, relative to the distance from eyes to chin, from which eyes are open: shut ones read 0.017 to 0.030.
     static let openEye = 0.035
-    /// The same for somebody who smiles broadly, which narrows the eyes: 0.024 where they are open.
+    /// The same for a person who smiles broadly, which narrows the eyes: 0.024 while they are open.
     static let openEyeOfSmile = 0.02
-    /// Gap of the inner lips over eyes to chin from which a mouth is open: closed lips reach 0.075, teeth show from 0.08 on.
+    /// Gap of the inner lips, relative to the distance from eyes to chin, from which a mouth is open: closed lips reach 0.075, teeth show from 0.08 on.
     static let openMouth = 0.082
-    /// Corners of the mouth over the eyes' distance from which somebody smiles: neutral 0.75 to 0.90, smiles 1.08 to 1.24.
+    /// Distance of the corners of the mouth, relative to the eyes' distance, from which a person smiles: neutral 0.75 to 0.90, smiles 1.08 to 1.24.
     static let smile = 1.0
     /// Degrees of yaw, and offset of the nose over the eyes' distance, from which a head is turned, or is a profile.
     static let turned = (yaw: 24.0, offset: 0.16)

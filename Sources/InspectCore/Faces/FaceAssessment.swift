@@ -2,12 +2,12 @@ internal import Foundation
 
 /// Quality of the first face of an image by ISO/IEC 29794-5 and ISO/IEC 19794-5, as far as no neural network is needed.
 ///
-/// The measures are those of OFIQ 1.0.3, the reference implementation of ISO/IEC 29794-5, by its formulas; where a measure
+/// The measures are those of OFIQ 1.0.3, the reference implementation of ISO/IEC 29794-5, by its formulas; if a measure
 /// only resembles OFIQ's, its note says so. Measures that need a neural network are "not assessed".
 package struct FaceAssessment: Codable, Sendable, Hashable {
-    /// One measure with its native value and the score, 0–100, that OFIQ makes of it.
+    /// One measure with its native value and the score, 0–100, that OFIQ computes from it.
     package struct Measure: Codable, Sendable, Hashable {
-        /// As results and reports have it.
+        /// Its name in results and reports.
         package var name: String
         /// `nil`: not assessed.
         package var native: Double?

@@ -2,7 +2,7 @@ internal import Foundation
 
 /// The measured distances of one engine's embeddings, and the error rates of each threshold.
 ///
-/// An engine without a calibration decides nothing: its distances mean nothing by themselves.
+/// An engine without a calibration decides nothing: its distances alone mean nothing.
 package struct FaceCalibration: Codable, Sendable, Hashable {
     /// The metric between two embeddings.
     package enum Metric: String, Codable, Sendable {
@@ -44,7 +44,7 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
     package var centre: Double
     /// Distance over which the odds of a match change by a factor of e.
     package var width: Double
-    /// Norms that an embedding can have; a vector outside does not come from the network.
+    /// Norms that an embedding can have; a vector outside this range does not come from the network.
     package var norms: ClosedRange<Double>
     /// Rising thresholds.
     package var table: [Row]
@@ -74,7 +74,7 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
 
     /// Upper end of the one-sided 95 % confidence interval of the false match rate at a threshold; `nil` below the table.
     ///
-    /// Where no impostor matched this is the "rule of three" (3 / pairs): the rate that the measurement cannot exclude, not
+    /// If no impostor matched, this is the "rule of three" (3 / pairs): the rate that the measurement cannot exclude, not
     /// an estimate.
     package func falseMatchBound(threshold: Double) -> Double? {
         self.row(threshold: threshold).map { Self.upperBound(events: $0.falseMatches, trials: $0.impostorPairs) }
@@ -110,7 +110,7 @@ extension FaceCalibration {
 
     /// The default engine's.
     ///
-    /// Measured over every two of 93 public test images of 18 persons (press photos, film stills, webcams): 276 genuine
+    /// Measured over all pairs of 93 public test images of 18 persons (press photos, film stills, webcams): 276 genuine
     /// pairs, of which 28 show one person's extreme expressions, and 4,002 impostor pairs; the most similar impostors reach
     /// 0.79. Limits of this measurement: half of the persons are celebrities, on whom the network was trained; no pair has
     /// a document's portrait; and eighteen persons make 153 pairs of persons, so the pairs are not independent. The bound

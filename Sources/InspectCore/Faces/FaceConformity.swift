@@ -34,7 +34,7 @@ package struct FaceConformity: Sendable, Hashable {
         self.faults = faults
     }
 
-    /// Whether a second person is in the image, other than small in the background.
+    /// Whether a second person is in the image, unless small in the background.
     ///
     /// OFIQ's "single face present" also compares the areas of the two largest faces.
     package static func hasSeveralPeople(_ faces: [FaceFacts]) -> Bool {
@@ -69,7 +69,7 @@ extension FaceConformity {
         Criterion(fault: .offCentre, name: "eyeLineY", limit: Limits.eyeLineY) { $0.eyeLineY },
         Criterion(fault: .tilted, name: "roll", limit: Limits.roll) { $0.roll },
         Criterion(fault: .turned, name: "yawOffset", limit: Limits.yawOffset) { $0.yawOffset },
-        // A dark face is acceptable while it shows structure, hence three measures.
+        // A dark face is acceptable as long as it shows structure; that takes three measures.
         Criterion(fault: .tooDark, name: "luminanceMean", limit: Limits.darkFace) { $0.luminanceMean },
         Criterion(fault: .tooDark, name: "underExposed", limit: Limits.underExposed) { $0.underExposed },
         Criterion(fault: .tooDark, name: "dynamicRange", limit: Limits.dynamicRange) { $0.dynamicRange },

@@ -8,7 +8,7 @@ extension FaceEmbedding {
     package static let currentEngine = "dlib-resnet-v1/5pt/mirror2"
 
     /// Norms that the descriptor of a face can have: 1.28–1.66 over 212 images of 49 persons, widened on both sides. A
-    /// vector outside does not come from the network.
+    /// vector outside this range does not come from the network.
     package static let norms = 1.2...1.75
 
     /// - Parameters:
@@ -32,7 +32,7 @@ extension FaceEmbedding {
             throw InspectError(.payloadInvalid, "an embedding has 1024 hexadecimal digits, not \(digits)")
         }
         guard let bytes = [UInt8](hexadecimal: self.hex.lowercased()) else {
-            throw InspectError(.payloadInvalid, "an embedding has a character that is no hexadecimal digit")
+            throw InspectError(.payloadInvalid, "an embedding has a character that is not a hexadecimal digit")
         }
         var values: [Float] = []
         values.reserveCapacity(Self.length)
@@ -40,7 +40,7 @@ extension FaceEmbedding {
             let bits = bytes[start..<start + 4].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
             let value = Float(bitPattern: bits)
             guard value.isFinite else {
-                throw InspectError(.payloadInvalid, "an embedding holds a number that is not finite")
+                throw InspectError(.payloadInvalid, "an embedding contains a number that is not finite")
             }
             values.append(value)
         }

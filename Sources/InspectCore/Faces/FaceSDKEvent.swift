@@ -19,7 +19,7 @@ package struct FaceSDKEvent: Codable, Sendable, Equatable {
         case unusable = "unusable"
         case unknown = "unknown"
 
-        /// One row: status of the event, result code and error code where the contract has them.
+        /// One row: status of the event, result code and error code if the contract has them.
         package var row: (status: String, code: Int?, error: String?) {
             switch self {
             case .success: ("success", 1, nil)

@@ -1,6 +1,6 @@
 /// The images of DG7 (ICAO Doc 9303-10 §4.7.7): the holder's signature or mark, as the document shows it.
 package struct SignatureImages: Codable, Sendable, Hashable {
-    /// How many there are; `nil` where DG7 is unreadable.
+    /// How many there are; `nil` if DG7 is unreadable.
     package var count: Int?
     /// Why DG7 could not be read.
     package var reason: String?
@@ -11,7 +11,7 @@ package struct SignatureImages: Codable, Sendable, Hashable {
     }
 }
 
-/// What DG11 says about the holder beyond the MRZ (ICAO Doc 9303-10 §4.7.11). Every member is optional there.
+/// The holder's details in DG11, beyond the MRZ (ICAO Doc 9303-10 §4.7.11). Every member is optional there.
 package struct PersonalDetails: Codable, Sendable, Hashable {
     /// In the characters of the issuing state: primary identifier, a comma, secondary identifier.
     package var fullName: String?
@@ -45,7 +45,7 @@ package struct PersonalDetails: Codable, Sendable, Hashable {
     package init(reason: String? = nil) { self.reason = reason }
 }
 
-/// What DG12 says about the document beyond the MRZ (ICAO Doc 9303-10 §4.7.12). Every member is optional there.
+/// The document's details in DG12, beyond the MRZ (ICAO Doc 9303-10 §4.7.12). Every member is optional there.
 package struct DocumentDetails: Codable, Sendable, Hashable {
     /// As it stands there.
     package var issuingAuthority: String?
@@ -57,9 +57,9 @@ package struct DocumentDetails: Codable, Sendable, Hashable {
     package var endorsements: String?
     /// As it stands there.
     package var taxOrExitRequirements: String?
-    /// When the document was made personal, as `YYYY-MM-DDThh:mm:ss` of an unknown time zone.
+    /// When the document was personalised, as `YYYY-MM-DDThh:mm:ss` of an unknown time zone.
     package var personalizedAt: String?
-    /// Serial number of the system that made the document personal.
+    /// Serial number of the system that personalised the document.
     package var personalizationSystem: String?
     /// Whether it holds an image of the document's front, or of its rear.
     package var hasFrontImage: Bool?

@@ -1,4 +1,4 @@
-/// What was measured on the chip's files: part of the stage that ends with status 8 DOCUMENT.
+/// The measurements on the chip's files: part of the stage that ends with status 8 DOCUMENT.
 package struct ChipFacts: Codable, Sendable, Hashable {
     /// Lines of the MRZ in DG1; `nil` if DG1 is missing or unreadable.
     package var mrzLines: [String]?

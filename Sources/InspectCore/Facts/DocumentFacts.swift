@@ -44,27 +44,27 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     package var outline: OutlineFacts?
     /// Sharpness, exposure and the like.
     package var quality: QualityFacts
-    /// `nil`: no MRZ was found, or none that can be read.
+    /// `nil`: no legible MRZ was found.
     package var mrz: MRZReading?
-    /// Several where a card has several.
+    /// Several if a card has several.
     package var barcodes: [BarcodeFacts]
     /// Faces on the document, largest first (the portrait, then ghost images), with embeddings.
     package var faces: [FaceFacts]
     /// Whether a part of an MRZ is illegible, under glare for example; `nil` in facts stored by earlier versions.
     package var hasIllegibleZone: Bool?
-    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`, `file`, `ghost`; `nil` where it was
+    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`, `file`, `ghost`; `nil` if it was
     /// not measured.
     package var stepsMs: [String: Double]?
-    /// The VIZ text; `nil` where it was not read.
+    /// The VIZ text; `nil` if it was not read.
     package var viz: VIZFacts?
-    /// What a glance saw of an MRZ that was not read; `nil` where it saw none, or was not taken.
+    /// What a glance saw of an MRZ that was not read; `nil` if it saw none, or was not taken.
     package var mrzSight: MRZSight?
-    /// What the image file says of itself; `nil` in facts stored by earlier versions.
+    /// The image file's statements about itself; `nil` in facts stored by earlier versions.
     package var metadata: ImageMetadata?
-    /// How strongly a patch contradicts the JPEG compression that the rest of the image had before (0–1); `nil` where the file
+    /// How strongly a patch contradicts the JPEG compression that the rest of the image had before (0–1); `nil` if the file
     /// shows no earlier compression.
     package var recompression: Double?
-    /// The search for a ghost image; `nil` where none could be compared, because there is no portrait or it is too small, or none
+    /// The search for a ghost image; `nil` if none could be compared, because there is no portrait or it is too small, or none
     /// was sought.
     package var ghost: GhostFacts?
 
@@ -82,15 +82,15 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// What the search for a document's second, smaller portrait found.
+/// The result of the search for a document's second, smaller portrait.
 package struct GhostFacts: Codable, Sendable, Hashable {
-    /// The surest face beside the portrait; `nil`: none was seen.
+    /// The most certain face next to the portrait; `nil`: none was seen.
     package var box: Box?
     /// The detector's score of that face.
     package var detectionScore: Double?
     /// Pixels between its eyes.
     package var interEyeDistance: Double?
-    /// Distance of the embeddings of portrait and ghost image by dlib's network; `nil` where it was not computed.
+    /// Distance of the embeddings of portrait and ghost image by dlib's network; `nil` if it was not computed.
     package var distance: Double?
 
     package init(
@@ -107,7 +107,7 @@ package struct GhostFacts: Codable, Sendable, Hashable {
 package struct MRZSight: Codable, Sendable, Hashable {
     /// How many lines were seen.
     package var lines: Int
-    /// Characters of the shortest line, about: fillers may be missing.
+    /// Approximate number of characters in the shortest line: fillers may be missing.
     package var shortest: Double
     /// Of the longest one.
     package var longest: Double
@@ -118,8 +118,8 @@ package struct MRZSight: Codable, Sendable, Hashable {
         self.longest = longest
     }
 
-    /// Whether it is that of a card (Doc 9303-5), whose three lines have 30 characters each. A passport's MRZ has two of 44, above
-    /// which a glance may take a line of the VIZ for a third.
+    /// Whether it is a card's (Doc 9303-5), with three lines of 30 characters. A passport's has two of 44, above
+    /// which a glance may mistake a line of the VIZ for a third.
     var isOfCard: Bool {
         self.lines == 3 && Limits.cellsOfCard.contains(self.shortest) && Limits.cellsOfCard.contains(self.longest)
     }

@@ -40,7 +40,7 @@ package struct FaceQuality: Codable, Sendable, Hashable {
     package var overExposed: Double
     /// Share (0–1) of the face that is black (luminance 0–25).
     package var underExposed: Double
-    /// How alike both cheeks are lit, 0–1 (intersection of their luminance histograms).
+    /// How evenly both cheeks are lit, 0–1 (intersection of their luminance histograms).
     package var illuminationUniformity: Double
     /// Entropy of the luminance of the face in bits, 0–8.
     package var dynamicRange: Double
@@ -127,7 +127,7 @@ package struct FaceContour: Codable, Sendable, Hashable {
 package struct LivenessFacts: Codable, Sendable, Hashable {
     /// Named signals, 0–1 each where 1 is most suspicious; the names are those of ``Signal``.
     package var signals: [String: Double]
-    /// The score of the operator's network; `nil` where none is configured.
+    /// The score of the operator's network; `nil` if none is configured.
     package var network: LivenessNetworkScore?
     /// The image file's metadata; `nil` in facts stored by earlier versions.
     package var metadata: ImageMetadata?
@@ -147,7 +147,7 @@ package struct LivenessNetworkScore: Codable, Sendable, Hashable {
     package var name: String
     /// SHA-256 of its file, lower-case hex.
     package var modelSHA256: String
-    /// Probability (0–1) of a living face; `nil` where the network returned no valid number.
+    /// Probability (0–1) of a living face; `nil` if the network returned no valid number.
     package var live: Double?
     /// Below this an artefact is suspected.
     package var threshold: Double

@@ -43,7 +43,7 @@ package struct ImageFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// A small preview of an image, for people.
+/// A small preview of an image, for people to look at.
 package struct Preview: Codable, Sendable, Hashable {
     /// Pixels of the longer side at most.
     package static let side = 1200
@@ -62,7 +62,7 @@ package struct Preview: Codable, Sendable, Hashable {
     }
 }
 
-/// Measurements of an image's quality, inside the document's quad where one was found, otherwise over the whole frame.
+/// Measurements of an image's quality, inside the document's quad if one was found, otherwise over the whole frame.
 ///
 /// Measurements only: the limits that turn them into decisions are in ``UsabilityRules``.
 package struct QualityFacts: Codable, Sendable, Hashable {
@@ -88,25 +88,25 @@ package struct QualityFacts: Codable, Sendable, Hashable {
     /// Share (0–1) of the whole image that is neither near black nor near white; drawings have little of it.
     package var midtoneShare: Double?
     /// How far isolated periodic patterns stand out of the spectrum (natural logarithm of power), as the pixel grid of
-    /// a screen does; `nil` where the document is smaller than the patches this takes (256 px).
+    /// a screen does; `nil` if the document is smaller than the patches this takes (256 px).
     package var moire: Double?
     /// Share (0–1) of the document under skin-coloured regions that cross its outline; `nil` without an outline.
     package var occlusion: Double?
     /// ``chroma`` without the tint of the paper or of the light on it; `nil` in facts stored by earlier versions.
     package var balancedChroma: Double?
-    /// How much the tip of a corner looks like the table behind it, 0–1, the worst of four; `nil` where it cannot be
+    /// How much the tip of a corner looks like the table behind it, 0–1, the worst of four; `nil` if it cannot be
     /// measured.
     package var missingCorner: Double?
-    /// How much a round patch looks like a hole that shows the table (0–1); `nil` where that cannot be told, or an earlier version
+    /// How much a round patch looks like a hole that shows the table (0–1); `nil` if that cannot be determined, or an earlier version
     /// measured.
     package var punchedHole: Double?
-    /// Depth of the deepest piece that an edge lacks, over the document's longer side; 0 where none does; `nil` where that cannot be told,
+    /// Depth of the deepest piece that an edge lacks, over the document's longer side; 0 if none does; `nil` if that cannot be determined,
     /// or an earlier version measured.
     package var tornEdge: Double?
     /// Share (0–1) of the document's patches that show dots on several grids turned against each other, as machines print
-    /// colours; `nil` where the document is smaller than a patch.
+    /// colours; `nil` if the document is smaller than a patch.
     package var halftone: Double?
-    /// How much the directions of the document's strong gradients agree, 0–1: little in print, much where a hand moved;
+    /// How much the directions of the document's strong gradients agree, 0–1: little in print, much if a hand moved;
     /// `nil` in facts stored by earlier versions.
     package var coherence: Double?
 

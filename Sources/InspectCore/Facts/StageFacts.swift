@@ -1,4 +1,4 @@
-/// Output of the stage that ends with status 4 ACQUIRED: every part is present, unaltered, and decodes.
+/// Output of the stage that ends with status 4 ACQUIRED: every part is present, unaltered and decodable.
 package struct AcquisitionFacts: Codable, Sendable, Hashable {
     /// By part name (`FRONT`, `BACK`, `FACE`); chip files are not images and do not appear.
     package var images: [String: ImageFacts]
@@ -26,7 +26,7 @@ package struct DocumentStageFacts: Codable, Sendable, Hashable {
 
 /// Output of the stage that ends with status 16 FACE.
 package struct FaceStageFacts: Codable, Sendable, Hashable {
-    /// What was found on one image of a person.
+    /// The findings on one image of a person.
     package struct Image: Codable, Sendable, Hashable {
         /// How the image was decoded.
         package var image: ImageFacts
@@ -56,9 +56,9 @@ package struct FaceStageFacts: Codable, Sendable, Hashable {
 package struct LivenessStageFacts: Codable, Sendable, Hashable {
     /// `nil` when the signals were not measured, since no conforming face was found.
     package var passive: LivenessFacts?
-    /// What was measured on the frames; `nil` when there were none.
+    /// The measurements on the frames; `nil` when there were none.
     package var capture: CaptureFacts?
-    /// What a vendor's server answered; `nil` when no session was given.
+    /// A vendor's server's answers; `nil` when no session was given.
     package var vendor: VendorSessionFacts?
     /// How far a vendor's session has come; `nil`: its only blob was answered, and no further one is due.
     package var session: VendorSession?

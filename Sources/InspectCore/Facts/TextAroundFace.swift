@@ -1,8 +1,8 @@
-/// How much legible text stands around the face of a selfie. The text itself, which may be of somebody's document, is not kept.
+/// How much legible text is around the face of a selfie. The text itself, which may be from somebody's document, is not kept.
 package struct TextAroundFace: Codable, Sendable, Hashable {
     /// Legible lines.
     package var lines: Int
-    /// Those of them that documents have: labels of fields, titles and lines with an MRZ's fillers. Days are one more beside these:
+    /// Those that documents have: labels of fields, titles and lines with an MRZ's fillers. Days count as one more:
     /// tickets, badges and posters have them too.
     package var documentLines: Int
 
@@ -19,7 +19,7 @@ package struct TextAroundFace: Codable, Sendable, Hashable {
     }
 
     private static let leastCharacters = 5
-    /// Mean confidence of the characters: patterns and hair that were taken for text stay below.
+    /// Mean confidence of the characters: patterns and hair mistaken for text stay below.
     private static let leastConfidence = 0.6
 
     private static func isLegible(_ line: VIZLine) -> Bool {
@@ -31,7 +31,7 @@ package struct TextAroundFace: Codable, Sendable, Hashable {
         text.count { $0 == "<" } >= 2 || VIZTitle.isTitle(text) || VIZLabel.isNothingElse(text)
     }
 
-    /// Whether the line has a day of the calendar, and no row of numbers that goes on: those are telephones' and networks'.
+    /// Whether the line has a day of the calendar, and no longer row of numbers: those belong to telephones and networks.
     private static func isDay(_ text: String) -> Bool {
         guard !VIZDate.readings(text).isEmpty else { return false }
         let rows = text.split { !$0.isNumber && !" ./-".contains($0) }

@@ -10,7 +10,7 @@ package struct VIZLine: Codable, Sendable, Hashable {
     package var place: Box
     /// Height of its capitals, as a share of the document's longer side.
     package var height: Double
-    /// Whether a second reading of a differently cropped line gave the same text; `nil` where there was none.
+    /// Whether a second reading of a differently cropped line gave the same text; `nil` if there was none.
     package var isConfirmed: Bool?
 
     package init(
@@ -45,7 +45,7 @@ package struct VIZLine: Codable, Sendable, Hashable {
 package struct VIZFacts: Codable, Sendable, Hashable {
     /// From top to bottom.
     package var lines: [VIZLine]
-    /// Number of lines found. Fewer are read where the expected values turn up early or the budget ends.
+    /// Number of lines found. Fewer are read if the expected values turn up early or the budget ends.
     package var found: Int
     /// Width of the straightened document, as a share of its longer side; `nil` in facts of earlier versions.
     package var width: Double?

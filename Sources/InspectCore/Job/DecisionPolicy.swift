@@ -1,4 +1,4 @@
-/// How far a liveness outcome can be trusted, the least first.
+/// How far a liveness outcome can be trusted, the lowest assurance first.
 package enum Assurance: String, Codable, Sendable, CaseIterable, Comparable {
     /// PAD signals that found nothing: no proof.
     case evidence = "evidence"
@@ -13,8 +13,8 @@ package enum Assurance: String, Codable, Sendable, CaseIterable, Comparable {
     }
 }
 
-/// What a partner accepts. The database writes the version that holds when a job is accepted into the payload, and no client can
-/// set it: later changes do not affect the job, and its result names the version.
+/// A partner's decision policy. When a job is accepted, the database writes the current version into the payload, and no client can
+/// set it: later changes do not affect the job, and its result states the version.
 package struct DecisionPolicy: Codable, Sendable, Equatable {
     /// Rises with each change of the partner's policy.
     package var version: Int
@@ -24,13 +24,13 @@ package struct DecisionPolicy: Codable, Sendable, Equatable {
     package var rejectExpired: Bool?
     /// The age in years that a document must show.
     package var minimumAge: Int?
-    /// The least assurance with which liveness passes; `nil`: any.
+    /// The lowest assurance with which liveness passes; `nil`: any.
     package var livenessAssurance: Assurance?
-    /// The least assurance of a passed liveness for an enrolment; `nil`: it needs none.
+    /// The lowest assurance of a passed liveness check for an enrolment; `nil`: it needs none.
     package var enrollmentAssurance: Assurance?
     /// Labels whose decisions wait for a review.
     package var reviewLabels: [String]?
-    /// The risk from which on a decision waits for a review.
+    /// The risk from which a decision waits for a review.
     package var reviewRisk: Int?
 
     package init(version: Int) { self.version = version }

@@ -2,7 +2,7 @@
 package struct InspectionRequest: Codable, Sendable, Equatable {
     /// Decides which capabilities run and which parts are required.
     package var workflow: Workflow
-    /// TD1, TD2 or TD3 where the client chose one; decides the expected proportions and whether a back side is due.
+    /// TD1, TD2 or TD3 if the client chose one; decides the expected proportions and whether a back side is due.
     package var documentFormat: DocumentFormat?
     /// Accepted document types; empty accepts all.
     package var documentTypes: [String]
@@ -23,7 +23,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     package var isSession = false
     /// Whether a document is scanned in the session once liveness is proven. Written by the database as well.
     package var scansDocument = false
-    /// What the partner accepts; `nil`: it has no policy.
+    /// The partner's decision policy; `nil`: it has none.
     package var decisionPolicy: DecisionPolicy?
 
     package init(

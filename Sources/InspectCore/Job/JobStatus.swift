@@ -15,7 +15,7 @@ package enum JobStatus: Int16, Codable, Sendable, CaseIterable, Comparable {
     case face = 16
     /// Liveness analysis is stored.
     case liveness = 32
-    /// The decision is stored but waits for the review that the request or its partner asks for (``ReviewPolicy``).
+    /// The decision is stored but waits for the review that the request or its partner requires (``ReviewPolicy``).
     case decided = 64
     /// Final and immutable; the callback was put into the outbox in the same transaction.
     case finished = 128
@@ -24,7 +24,7 @@ package enum JobStatus: Int16, Codable, Sendable, CaseIterable, Comparable {
 }
 
 extension JobStatus {
-    /// Whether a worker stores a result of its own for this status before the job is finished.
+    /// Whether a worker stores a separate result for this status before the job is finished.
     package var isStage: Bool {
         switch self {
         case .queued, .started, .decided, .finished: false

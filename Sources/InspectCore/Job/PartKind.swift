@@ -17,23 +17,23 @@ package enum PartKind: String, Codable, Sendable, CaseIterable {
 extension PartKind {
     /// The largest part that is accepted, in bytes; the database has the same limit.
     package static let byteLimit = 20 * 1024 * 1024
-    /// How many parts of a kind a job may have where it may have several; the database has the same limit.
+    /// How many parts of a kind a job may have if it may have several; the database has the same limit.
     package static let countLimit = 256
 
-    /// What a part shows or comes from.
+    /// The subject or source of a part.
     package enum Source: String, Sendable {
         case document = "document"
         case chip = "chip"
         case person = "person"
-        /// Opaque to this system: a vendor's server alone opens it.
+        /// Opaque to this system: only a vendor's server opens it.
         case vendor = "vendor"
     }
 
     /// All facts about a kind. All lists of kinds, such as options and the gateway's description, are made from it.
     package struct Row: Sendable {
-        /// What it shows or comes from.
+        /// Its subject or source.
         package var source: Source
-        /// The option and the member of a batch's line that name its file, or its folder where it comes in several.
+        /// The option and the member of a batch's line that name its file, or its folder if it comes in several.
         package var option: String
         /// In plain English, for help texts and the gateway's description.
         package var meaning: String
@@ -49,7 +49,7 @@ extension PartKind {
         package var dataGroup: Int?
     }
 
-    /// What there is to know about this kind.
+    /// The facts about this kind.
     package var row: Row {
         switch self {
         case .front:
@@ -89,7 +89,7 @@ extension PartKind {
         }
     }
 
-    /// Whether it shows a side of the document, which is read and judged by itself.
+    /// Whether it shows a side of the document, which is read and judged separately.
     package var isSide: Bool { self.row.source == .document }
 
     /// The kinds that show a side of the document.
@@ -98,12 +98,12 @@ extension PartKind {
     /// The kinds that a capture link's page takes.
     package static let captured = Self.allCases.filter(\.row.isCaptured)
 
-    /// Those without which a capture link's person may go on.
+    /// The kinds without which a person may continue on a capture link's page.
     package static let ofPerson = Self.allCases.filter { $0.row.source == .person }
 
     /// Whether it is a file of the chip, EF.SOD included.
     package var isChipFile: Bool { self.row.source == .chip }
 
-    /// Whether the part goes to a vendor's server as it came.
+    /// Whether the part is sent to a vendor's server unchanged.
     package var isOpaque: Bool { self.row.source == .vendor }
 }

@@ -13,7 +13,7 @@ package struct RetryPolicy: Sendable, Equatable {
     package var outageDelay: Duration = .seconds(30)
     /// The delay after an attempt that ended because the key store does not have the job's key: it may be older than the data.
     package var keyDelay: Duration = .seconds(300)
-    /// Random share by which a delay is longer or shorter, so that jobs that failed together do not return together.
+    /// The random share by which a delay is longer or shorter, so that jobs that failed together do not return together.
     package var jitter = 0.2
 
     package init() {}
@@ -38,7 +38,7 @@ package struct RetryPolicy: Sendable, Equatable {
         case deadLetter(InspectError)
     }
 
-    /// Decides what follows a failed attempt.
+    /// Decides the consequence of a failed attempt.
     ///
     /// - Parameters:
     ///   - error: What went wrong.
@@ -76,7 +76,7 @@ extension ErrorCode {
         }
     }
 
-    /// Whether the process that held the job died, rather than reporting an error.
+    /// Whether the process that held the job died instead of reporting an error.
     package var isCrash: Bool {
         switch self {
         case .analyzerCrashed, .analyzerTimeout, .analyzerOutOfMemory, .workerLost: true

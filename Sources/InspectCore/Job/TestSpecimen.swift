@@ -1,6 +1,6 @@
 package import Foundation
 
-/// What a partner sends instead of an image while it tries the service with a test credential: each has a fixed outcome.
+/// A text that a partner sends instead of an image with a test credential: each has a fixed outcome.
 ///
 /// A specimen is a short text, so that no image of a person gets into a test, and none is mistaken for one.
 package enum TestSpecimen: String, Sendable, CaseIterable {
@@ -27,7 +27,7 @@ package enum TestSpecimen: String, Sendable, CaseIterable {
         self = specimen
     }
 
-    /// What it objects to; `nil`: nothing.
+    /// Its objection; `nil`: none.
     private var objection: (capability: Capability, type: DecisionType, label: DecisionLabel)? {
         switch self {
         case .passed, .failed: nil

@@ -39,7 +39,7 @@ package struct TraceContext: Sendable, Equatable {
             traceID: self.traceID, spanID: String(repeating: "0", count: 16 - digits.count) + digits, flags: self.flags)
     }
 
-    /// Lower case alone, as the recommendation demands.
+    /// Only lower case, as the recommendation requires.
     private static func isHexadecimal(_ text: String) -> Bool {
         text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }

@@ -1,4 +1,4 @@
-/// What a job runs: which capabilities, in which stages, on which parts.
+/// The capabilities that a job runs, their stages, and the parts that it takes.
 ///
 /// The raw value is the name that payloads and the database use. `insp.workflow` has the same; a test holds them equal.
 package enum Workflow: String, Codable, Sendable, CaseIterable {
@@ -16,11 +16,11 @@ extension Workflow {
     package struct Row: Sendable {
         /// The definition key in Jumio's API ("Workflow Descriptions"); enrolment has none there and keeps its name.
         package var definitionKey: String
-        /// The capabilities that run, in order: one that rejects keeps its successors from running.
+        /// The capabilities that run, in order: a rejection keeps the later ones from running.
         package var capabilities: [Capability]
         /// The stages whose results are stored, in order; a status that is not among them is skipped.
         package var stages: [JobStatus]
-        /// Parts that suffice for a job. The database knows which it needs.
+        /// Parts that suffice for a job. The database has the exact requirements.
         package var fewest: [PartKind]
         /// Whether capture links run it.
         package var isCaptured = false
@@ -28,7 +28,7 @@ extension Workflow {
         var faceEvent: FaceSDKEvent.Kind?
     }
 
-    /// What there is to know about this workflow.
+    /// The facts about this workflow.
     package var row: Row {
         switch self {
         case .id:
@@ -76,7 +76,7 @@ extension Workflow {
         self = workflow
     }
 
-    /// What a job runs that specifies no workflow.
+    /// The workflow of a job that specifies none.
     package static func usual(for kinds: Set<PartKind>) -> Workflow {
         let sources = Set(kinds.map(\.row.source))
         if sources.isDisjoint(with: [.document, .chip]) { return .liveness }

@@ -1,4 +1,4 @@
-/// Finds blinks in a series of eye openings: dips below a share of what the same eyes usually show.
+/// Finds blinks in a series of eye openings: dips below a share of the same eyes' usual opening.
 ///
 /// The measure's scale does not matter, so it serves the eye aspect ratio of landmarks as well as the opening that is measured on
 /// patches. Ask for 15 frames a second at least: at 25 a blink may be deep for one frame only.
@@ -18,15 +18,15 @@ package enum BlinkDetector {
     static let closed = 0.62
     /// From here on the eyes are open again.
     static let open = 0.8
-    /// The usual opening is this percentile of what lies within ``windowMs`` around.
+    /// The usual opening is this percentile of the openings within ``windowMs`` around.
     static let usual = 0.7
     static let windowMs = 5000.0
-    /// Closed eyes for longer are sleep, or a look down.
+    /// Eyes closed for longer mean sleep, or a look down.
     static let longestMs = 1000.0
 
     /// - Parameters:
     ///   - timesMs: Rising.
-    ///   - openings: `nil` where the eyes were not seen.
+    ///   - openings: `nil` if the eyes were not seen.
     package static func blinks(timesMs: [Double], openings: [Double?]) -> [Blink] {
         let ratios = self.ratios(timesMs: timesMs, openings: openings)
         var blinks: [Blink] = []

@@ -1,8 +1,8 @@
-/// What was measured on the frames of a liveness capture: numbers only, no image and no embedding.
+/// The measurements on the frames of a liveness capture: numbers only, no image and no embedding.
 package struct CaptureFacts: Codable, Sendable, Hashable {
-    /// What was measured on one frame.
+    /// The measurements on one frame.
     package struct Frame: Codable, Sendable, Hashable {
-        /// `nil` where no face was found or followed; then only ``scene`` and ``isRepeated`` are known.
+        /// `nil` if no face was found or followed; then only ``scene`` and ``isRepeated`` are known.
         package var face: Face?
         /// Correlation (−1 to 1) of the whole image, made small, with the frame before it; 1 for the first. A cut gives
         /// lower values than any motion or light.
@@ -44,7 +44,7 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
         package var cheeks: LinearColour
         /// Light from the nose's ridge.
         package var nose: LinearColour
-        /// Light from beside the head; `nil` where the image shows too little of it.
+        /// Light from the sides of the head; `nil` if the image shows too little of it.
         package var background: LinearColour?
         /// Share (0–1) of the skin that is burnt out.
         package var saturated: Double
@@ -89,7 +89,7 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
         package var index: Int
         /// Distance of its embedding from that of the first key frame.
         package var distance: Double
-        /// Distance of its embedding from the selfie's, where the job has a selfie.
+        /// Distance of its embedding from the selfie's, if the job has a selfie.
         package var distanceToFace: Double?
 
         package init(index: Int, distance: Double, distanceToFace: Double?) {

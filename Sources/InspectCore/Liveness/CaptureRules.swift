@@ -46,7 +46,7 @@ package enum CaptureRules {
             })
     }
 
-    /// Whether the box of the face leaps to another place between two frames.
+    /// Whether the box of the face jumps between two frames.
     private static func jumps(_ capture: CaptureFacts) -> Bool {
         zip(capture.frames, capture.frames.dropFirst()).contains { before, after in
             guard let a = before.face?.box, let b = after.face?.box else { return false }

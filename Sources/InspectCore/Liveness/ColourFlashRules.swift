@@ -2,9 +2,9 @@ internal import Foundation
 
 /// Decides whether the light on a face follows the colours of a screen.
 ///
-/// The light of the face over that of the background, in logarithms, is what the screen adds: ambient light, exposure and
+/// The light of the face over that of the background, in logarithms, shows what the screen adds: ambient light, exposure and
 /// white balance change both alike and cancel. Differences between successive colours are compared with those of what was
-/// shown. A weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the image,
+/// shown. A weak response is inconclusive, never a pass. Two things defeat this: a reflection computed into the image,
 /// and a living person to whom an attacker shows the colours.
 enum ColourFlashRules {
     /// Compares the skin's response in each interval with the colours that were shown.
@@ -68,7 +68,7 @@ enum ColourFlashRules {
         guard Limits.flashResponse.allows(strength), strength >= Self.sigmas * noise else {
             return judged(.inconclusive, .tooBright)
         }
-        // Burnt-out skin hides the answer and the relief, unless enough of them came through all the same.
+        // Burnt-out skin hides the response and the relief, unless enough of them is still visible.
         let isHidden = !Limits.saturatedSkin.allows(saturated)
         guard Limits.flashCorrelation.allows(best.response.correlation) else {
             if isHidden { return judged(.inconclusive, .tooBright) }
@@ -89,20 +89,20 @@ enum ColourFlashRules {
         return judged(.pass, nil)
     }
 
-    /// Frames before the first colour that it takes to know the noise.
+    /// Frames before the first colour that are needed to measure the noise.
     static let leastFramesAtRest = 4
-    /// What every colour leaves out at its start: the camera's exposure and the screen follow with a delay.
+    /// The time that is ignored at the start of every colour: the camera's exposure and the screen follow with a delay.
     static let settlingMs = 150.0
-    /// A screen, a camera and a network together are not later than this.
+    /// The longest plausible delay of a screen, a camera and a network together.
     static let latestMs = 500.0
     /// The search continues beyond it, so that late answers are recognised as late.
     static let lags = stride(from: 0.0, through: 900, by: 33).map { $0 }
     /// Share of the best correlation that another lag must reach to fit equally well.
     static let asWell = 0.97
-    /// How far the response must stand out of the noise.
+    /// How far the response must stand out from the noise.
     static let sigmas = 3.0
 
-    /// What a frame's skin shows beyond its background, in logarithms of light.
+    /// The difference between a frame's skin and its background, in logarithms of light.
     static func signal(of face: CaptureFacts.Face) -> Opponent { Sample(timeMs: 0, face: face).signal }
 
     /// Standard deviation of the signal at rest, of all three components together.
@@ -167,7 +167,7 @@ private struct Sample {
         return LinearColour(red: log1(colour.red), green: log1(colour.green), blue: log1(colour.blue))
     }
 
-    /// What is common to face and background is taken away; without a background only brightness can be.
+    /// Changes common to face and background are subtracted; without a background, only brightness can be.
     func signal(of colour: LinearColour) -> Opponent {
         let light = Self.logarithm(colour)
         let reference = self.face.background.map(Self.logarithm) ?? LinearColour(red: 0, green: 0, blue: 0)
@@ -189,7 +189,7 @@ private struct Sample {
         return Opponent(red: light.red, green: light.green, blue: light.blue)
     }
 
-    /// Medians over the frames of each colour, once the light has settled; `nil` where a colour has fewer than two frames.
+    /// Medians over the frames of each colour, once the light has settled; `nil` if a colour has fewer than two frames.
     static func medians(
         _ challenge: LivenessChallenge, _ signals: [(timeMs: Double, signal: Opponent)], lagMs: Double
     ) -> [Opponent]? {
@@ -216,7 +216,7 @@ private struct Response {
     var strength: Double
     /// The settled light of each colour in logarithms.
     var light: [LinearColour]
-    /// Of each colour by itself.
+    /// Of each colour separately.
     var agreement: [Double]
 
     init?(_ challenge: LivenessChallenge, _ signals: [(timeMs: Double, signal: Opponent)], lagMs: Double) {

@@ -1,6 +1,6 @@
 /// How well a sequence of colours explains the light that was seen.
 ///
-/// Each channel answers with a gain of its own, since coloured ambient light weakens the screen's part in it (in logarithms), and
+/// Each channel answers with its own gain, since coloured ambient light weakens the screen's part in it (in logarithms), and
 /// brightness that is common to the channels is left out, since a head that moves changes it. The sequence that was shown then
 /// explains more than one in which a single colour is another, however near that one comes by correlation alone.
 struct ColourSequenceFit {
@@ -21,7 +21,7 @@ struct ColourSequenceFit {
 
     /// Share (0–1) of the light's changes that `colours` leave unexplained: least squares over the gains of the channels.
     func residual(of colours: [LivenessChallenge.Colour]) -> Double {
-        // Normal equations. Leaving out the common part of gain times light is the projection 1 − 1/3 on the diagonal, −1/3 beside it.
+        // Normal equations. Leaving out the common part of gain times light is the projection with 1 − 1/3 on the diagonal and −1/3 elsewhere.
         var power = [[Double]](repeating: [0, 0, 0], count: 3)
         var right = [0.0, 0.0, 0.0]
         for (seen, shown) in zip(self.steps, Self.differences(colours.map(\.light))) {
@@ -30,7 +30,7 @@ struct ColourSequenceFit {
                 for j in 0..<3 { power[i][j] += shown[i] * shown[j] * (i == j ? 2.0 / 3 : -1.0 / 3) }
             }
         }
-        // A few colours may not tell all gains; then they are taken to be alike.
+        // A few colours may not determine all gains; then they are taken to be equal.
         let pull = Self.likeness * (power[0][0] + power[1][1] + power[2][2])
         var matrix = power
         for i in 0..<3 {
@@ -48,7 +48,7 @@ struct ColourSequenceFit {
     /// Weight of the gains' differences against the light that they explain.
     private static let likeness = 0.01
 
-    /// How much more `colours` explain than the best sequence that differs from them in one colour; negative where that one
+    /// How much more `colours` explain than the best sequence that differs from them in one colour; negative if that one
     /// explains more.
     ///
     /// - Parameter candidates: The settled light of each colour in logarithms, at each lag that may be the true one: every sequence
@@ -74,7 +74,7 @@ struct ColourSequenceFit {
         zip(light.dropFirst(), light).map { [$0.red - $1.red, $0.green - $1.green, $0.blue - $1.blue] }
     }
 
-    /// Cramer's rule; `nil` where the colours do not tell the channels apart.
+    /// Cramer's rule; `nil` if the colours do not distinguish the channels.
     private static func solve(_ m: [[Double]], _ right: [Double]) -> [Double]? {
         func determinant(_ m: [[Double]]) -> Double {
             m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])

@@ -6,7 +6,7 @@ package struct ImageMetadata: Codable, Sendable, Hashable {
     package var namesCamera = false
     /// The editor of ``editors`` that the file names as its software.
     package var editor: String?
-    /// Whether image resources of an editor are there (Photoshop File Formats, "Image Resource Section"), beside captions.
+    /// Whether image resources of an editor are there (Photoshop File Formats, "Image Resource Section"), other than captions.
     var hasEditorResources = false
     /// Whether the file calls itself a screenshot.
     package var isScreenshot = false
@@ -23,7 +23,7 @@ package struct ImageMetadata: Codable, Sendable, Hashable {
         "Remini", "Picasa", "Paint Tool", "Inkscape",
     ]
 
-    /// Sides of phones' screens in pixels, of makers' data sheets: those of a shape (2:1 and longer) that no camera has.
+    /// Sides of phones' screens in pixels, from makers' data sheets: only shapes (2:1 and longer) that no camera has.
     static let screens: Set<[Int]> = [
         [720, 1520], [720, 1560], [720, 1600], [828, 1792], [1080, 2160], [1080, 2220], [1080, 2280], [1080, 2340],
         [1080, 2400], [1080, 2408], [1080, 2424], [1125, 2436], [1170, 2532], [1179, 2556], [1206, 2622], [1220, 2712],
@@ -53,7 +53,7 @@ extension ImageMetadata {
     /// kilobytes.
     private static let (mostPieces, mostBytes) = (2_000, 262_144)
 
-    /// Reads what JPEG, PNG, WebP and HEIC files say of themselves; of others, and of what is damaged, nothing is known.
+    /// Reads what JPEG, PNG, WebP and HEIC files say about themselves; nothing is read from other formats or damaged data.
     package init(file: [UInt8]) {
         if file.starts(with: [0xFF, 0xD8]) {
             self.readJPEG(file)
@@ -99,7 +99,7 @@ extension ImageMetadata {
         }
     }
 
-    /// Chunks (ISO/IEC 15948, 5.3), also those behind the image.
+    /// Chunks (ISO/IEC 15948, 5.3), including those after the image.
     private mutating func readPNG(_ file: [UInt8]) {
         var at = 8
         for _ in 0..<Self.mostPieces {
@@ -138,7 +138,7 @@ extension ImageMetadata {
     /// Tags of the first directory and of the one for Exif (CIPA DC-008 §4.6).
     private mutating func readExif(_ tiff: ArraySlice<UInt8>) {
         guard let tiff = TIFF(tiff), let first = tiff.u32(4) else { return }
-        // Of each tag the first field, so that no file makes this long.
+        // Only the first field of each tag, so that no file makes this take long.
         let fields = tiff.fields(first)
         for tag in [0x010F, 0x0110] where fields[tag]?.text.contains(where: { $0 > 0x20 }) == true {
             self.namesCamera = true
@@ -164,7 +164,7 @@ extension ImageMetadata {
         if packet.values(of: "UserComment").contains(where: { $0.holds("Screenshot") }) { self.isScreenshot = true }
     }
 
-    /// Image resources: what is beside IPTC's captions (0x0404) and their digest (0x0425), which programs for captions write.
+    /// Image resources other than IPTC's captions (0x0404) and their digest (0x0425), which programs for captions write.
     private mutating func readResources(_ resources: ArraySlice<UInt8>) {
         var rest = resources
         for _ in 0..<Self.mostPieces {
@@ -172,7 +172,7 @@ extension ImageMetadata {
             let bytes = Array(resource.prefix(2))
             let number = Int(bytes[0]) << 8 | Int(bytes[1])
             if number != 0x0404, number != 0x0425 { self.hasEditorResources = true }
-            // A name with its length before it, filled up to an even number of bytes; then the length of the data, likewise.
+            // A name with its length before it, filled up to an even number of bytes; then the length of the data, in the same way.
             let name = 1 + Int(resource[resource.startIndex + 2])
             let content = resource.dropFirst(2 + name + name % 2)
             guard content.count >= 4 else { return }
@@ -188,7 +188,7 @@ extension ImageMetadata {
         if text.holds("screenshot") { self.isScreenshot = true }
     }
 
-    /// What phones write beside an image of their screen.
+    /// What phones write with an image of their screen.
     private mutating func readComment(_ text: ArraySlice<UInt8>) {
         if text.prefix(256).holds("screenshot") { self.isScreenshot = true }
     }
@@ -233,7 +233,7 @@ private struct TIFF {
 }
 
 extension ArraySlice<UInt8> {
-    /// What follows `prefix`; `nil` where it begins otherwise.
+    /// What follows `prefix`; `nil` if it begins otherwise.
     fileprivate func after(_ prefix: String) -> ArraySlice<UInt8>? {
         self.starts(with: prefix.utf8) ? self.dropFirst(prefix.utf8.count) : nil
     }
@@ -255,7 +255,7 @@ extension ArraySlice<UInt8> {
         return places
     }
 
-    /// What an XML text gives `key` as attribute or element, up to the next quote or tag: 16 times and 256 bytes at most.
+    /// The value of `key` as an attribute or element of an XML text, up to the next quote or tag: 16 times and 256 bytes at most.
     fileprivate func values(of key: String) -> [ArraySlice<UInt8>] {
         self.places(of: key, most: 16).map { place in
             let rest = self[place...].dropFirst(key.utf8.count).prefix(256)

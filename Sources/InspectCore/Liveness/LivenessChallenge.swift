@@ -29,7 +29,7 @@ package struct LivenessChallenge: Codable, Sendable, Hashable {
         }
     }
 
-    /// A motion that the person is asked for (Face AI SDK, `motionTypes`).
+    /// A motion that the person is asked to make (Face AI SDK, `motionTypes`).
     package enum Step: String, Codable, Sendable, CaseIterable {
         case mouthOpen = "MOUTH_OPEN"
         case smile = "SMILE"
@@ -40,12 +40,12 @@ package struct LivenessChallenge: Codable, Sendable, Hashable {
 
     /// The database's; a challenge is used up by one job.
     package var id: String
-    /// Empty where no colours were asked for; no two in a row are alike.
+    /// Empty if no colours were asked for; no two in a row are alike.
     package var colours: [Colour]
     /// How long each colour is shown. From 334 ms on there are at most three changes a second, and two changes make one flash:
     /// half of what WCAG 2.2, success criterion 2.3.1, allows for photosensitive people.
     package var colourMs: Double
-    /// Empty where no motion was asked for.
+    /// Empty if no motion was asked for.
     package var steps: [Step]
     /// Time for each step, from the end of the one before.
     package var stepTimeoutMs: Double

@@ -13,9 +13,9 @@ package struct LivenessVerdict: Codable, Sendable, Hashable {
         package var name: String
         /// Whether the step was seen.
         package var outcome: Outcome
-        /// Milliseconds on the capture's clock; `nil` where nothing was seen.
+        /// Milliseconds on the capture's clock; `nil` if nothing was seen.
         package var startMs: Double?
-        /// Milliseconds on the capture's clock; `nil` where nothing was seen.
+        /// Milliseconds on the capture's clock; `nil` if nothing was seen.
         package var endMs: Double?
         /// Agreement of a colour's response with what was shown, −1 to 1; extent of a motion over what is asked for.
         package var score: Double?
@@ -37,7 +37,7 @@ package struct LivenessVerdict: Codable, Sendable, Hashable {
         case flat = "flat"
         /// The surroundings answer as the face does.
         case backgroundResponds = "backgroundResponds"
-        /// Another motion than the one that was asked for.
+        /// A motion other than the requested one.
         case wrongMotion = "wrongMotion"
         /// The face was lost, or jumps.
         case faceLost = "faceLost"

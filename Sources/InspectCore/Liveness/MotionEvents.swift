@@ -8,7 +8,7 @@ struct MotionEvent: Sendable, Hashable {
     package var startMs: Double
     /// When it ends, in milliseconds on the capture's clock.
     package var endMs: Double
-    /// Extent over what is asked for, from 1.
+    /// Extent relative to the requirement, from 1.
     var extent: Double
 }
 
@@ -27,18 +27,18 @@ struct MotionTrack {
         var eyeDistance: Double
     }
 
-    /// The person is at rest before the clock starts; where no frames are from then, for this long at first.
+    /// The person is at rest before the clock starts; if no frames are from then, for this long at first.
     static let restMs = 600.0
-    /// A mouth keeps its shape for at least so long.
+    /// A mouth must keep its shape for at least this long.
     static let dwellMs = 150.0
     /// A head that is shaken passes from one side to the other within this time.
     static let crossingMs = 1500.0
-    /// A head that looks ahead for so long has stopped shaking; from side to side it passes the middle in less.
+    /// A head that looks ahead for this long has stopped shaking; from side to side it passes the middle in less.
     static let calmMs = 500.0
     /// A nod, down and back.
     static let nodMs = 2000.0
 
-    /// `nil` where the face at rest was not seen in three frames.
+    /// `nil` if the face at rest was not seen in three frames.
     init?(timesMs: [Double], faces: [CaptureFacts.Face?]) {
         guard let first = timesMs.first else { return nil }
         self.timesMs = timesMs
@@ -50,7 +50,7 @@ struct MotionTrack {
             let drop = Statistics.median(still.map(\.noseDrop)),
             let distance = Statistics.median(still.map(\.eyeDistance)), distance > 0
         else { return nil }
-        // A faint line between the lips is found whole in some frames, in part in others, which is no smile.
+        // A faint line between the lips is found completely in some frames and partly in others, which is not a smile.
         let longest = still.map(\.mouthWidth).max() ?? width
         let whole = longest < Limits.smileWidening * width ? width : longest
         self.rest = Rest(
@@ -77,7 +77,7 @@ struct MotionTrack {
 
     private var blinks: [MotionEvent] {
         BlinkDetector.blinks(timesMs: self.timesMs, openings: self.faces.map { $0?.eyeOpening }).compactMap { blink in
-            // Lids follow the head: what dips while it moves is no blink. Closed eyes shift their points, so that the nose shows
+            // Lids follow the head: a dip while it moves is not a blink. Closed eyes shift their points, so that the nose shows
             // moves, and that looks like a turn, which is over with the blink: the frames before and after must look ahead.
             let seen = zip(self.timesMs, self.faces).compactMap { timeMs, face in
                 face.map { (timeMs: timeMs, face: $0) }
@@ -100,7 +100,7 @@ struct MotionTrack {
 
     private var mouths: [MotionEvent] {
         let smiles = self.spans(.smile, enter: 1, leave: 0.5) { face in
-            // Where the line between the lips was not found at rest, nothing can be said of its growth.
+            // If the line between the lips was not found at rest, nothing can be said of its growth.
             self.rest.mouthWidth >= Limits.leastMouth
                 ? (face.mouthWidth / self.rest.mouthWidth - 1) / (Limits.smileWidening - 1) : nil
         }
@@ -175,7 +175,7 @@ struct MotionTrack {
                 side = (sign, timeMs, max(abs(turn), side?.sign == sign ? side?.extent ?? 0 : 0))
             }
         }
-        // Going on shaking is one motion.
+        // Continued shaking is one motion.
         return events.reduce(into: []) { merged, event in
             if let last = merged.last, event.startMs - last.endMs <= Self.calmMs {
                 merged[merged.count - 1].endMs = event.endMs

@@ -22,7 +22,7 @@ enum MotionRules {
             let deadline = cursor + challenge.stepTimeoutMs
             var found: MotionEvent?
             while let event = events.popFirst() {
-                // A motion that began before the instruction is no answer to it; people take longer than this to react.
+                // A motion that began before the instruction does not answer it; people take longer than this to react.
                 guard event.startMs >= cursor + Self.reactionMs else { continue }
                 if event.step == step {
                     found = event
@@ -47,7 +47,7 @@ enum MotionRules {
                     name: step.rawValue, outcome: .pass, startMs: found.startMs, endMs: found.endMs,
                     score: found.extent))
             cursor = found.endMs
-            // What overlaps with the motion belongs to it.
+            // Motions that overlap with the requested one belong to it.
             while let next = events.first, next.startMs < cursor { events.removeFirst() }
         }
         // The recording continues with another motion.
@@ -62,7 +62,7 @@ enum MotionRules {
         return LivenessVerdict(outcome: .pass, steps: steps, scores: scores)
     }
 
-    /// How often frames made up for a guessed sequence are accepted: one sequence against another, both drawn at random, where
+    /// How often frames made up for a guessed sequence are accepted: one sequence against another, both drawn at random, if
     /// blinks count as seen whenever they are asked for, since people blink all the time.
     package static func guessRate(steps: Int, motions: [LivenessChallenge.Step]) -> Double {
         var sequences: [[LivenessChallenge.Step]] = [[]]

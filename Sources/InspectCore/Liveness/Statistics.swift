@@ -7,7 +7,7 @@ enum Statistics {
         self.percentile(sorted: values.sorted(), share)
     }
 
-    /// The same of values that are in order.
+    /// The same for sorted values.
     static func percentile(sorted: [Double], _ share: Double) -> Double? {
         guard !sorted.isEmpty else { return nil }
         let place = share * Double(sorted.count - 1)
@@ -16,7 +16,7 @@ enum Statistics {
         return sorted[below] + (sorted[above] - sorted[below]) * (place - Double(below))
     }
 
-    /// The first place of a value among values that are in order: where it stands, or where it belongs.
+    /// The first place of a value among sorted values: where it is, or where it belongs.
     static func place(of value: Double, in sorted: [Double]) -> Int {
         var (low, high) = (0, sorted.count)
         while low < high {

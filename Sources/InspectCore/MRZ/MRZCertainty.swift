@@ -1,4 +1,4 @@
-/// The fields of an MRZ that are certain: read clearly, and proven by check digits where the format has them.
+/// The fields of an MRZ that are certain: read clearly, and proven by check digits if the format has them.
 ///
 /// A value that is not certain is still the most likely reading, and is marked as uncertain.
 struct MRZCertainty: Sendable {

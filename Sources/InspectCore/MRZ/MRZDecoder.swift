@@ -4,7 +4,7 @@ import Foundation
 ///
 /// Every candidate text is weighed by what the reader saw, by the alphabets of its positions and by how rarely a printed
 /// MRZ violates its check digits. The weights are finite on purpose: specimens whose MRZ is wrong as printed exist, so
-/// a character that is clearly seen stands against any rule, and only where the reader itself hesitates do the check
+/// a character that is clearly seen stands against any rule, and only if the reader itself hesitates do the check
 /// digits decide.
 package struct MRZDecoder: Sendable {
     package init() {}
@@ -16,7 +16,7 @@ package struct MRZDecoder: Sendable {
     /// A wrong character fails its own check digit and the composite one together.
     private static let failedComposite: Double = -1.6
     /// Log-odds of a document code that the format does not have, once for its character and once for the layout: a code
-    /// tells formats apart, so it must not be read into a part of another one.
+    /// distinguishes formats, so it must not be read into a part of another one.
     private static let foreignCode: Double = -3
     /// Log-odds of a state or nationality that Doc 9303-3 §5 does not list: about 1 in 50 of what is printed.
     private static let unknownState: Double = -3.9
@@ -26,7 +26,7 @@ package struct MRZDecoder: Sendable {
     private static let strayLetter: Double = -5
     /// Less than this share of the best character's probability is never worth considering.
     private static let negligible: Float = 0.0005
-    /// Mean log-probability of the likeliest characters below which an MRZ would be made up more than read: legible
+    /// Mean log-probability of the likeliest characters below which an MRZ would be invented rather than read: legible
     /// images stay above −0.1, strongly blurred or glared ones below −0.24 (measured).
     private static let illegible: Double = -0.2
 
@@ -35,7 +35,7 @@ package struct MRZDecoder: Sendable {
     private static let veiled: Float = 0.3
     /// The same for cells in a row.
     private static let veiledInRow: Float = 0.5
-    /// Cells, together or in a row, from which a part of the MRZ is hidden. Fewer are left to the check digits.
+    /// The number of cells, in total or in a row, from which a part of the MRZ counts as hidden. Fewer are left to the check digits.
     private static let mostVeiled = 3
 
     /// The outcome of decoding an image's lattices.
@@ -46,7 +46,7 @@ package struct MRZDecoder: Sendable {
         case none
     }
 
-    /// The likeliest MRZ that one of `lattices` can be read as, or whether there is one that is not legible.
+    /// The likeliest MRZ among `lattices`, or whether there is one that is not legible.
     package func outcome(_ lattices: [MRZLattice]) -> Outcome {
         var best: (score: Double, decoding: MRZDecoding)?
         var illegible = false
@@ -167,7 +167,7 @@ package struct MRZDecoder: Sendable {
         return IssuingState.isKnown(state) || checks.isEmpty || failed * 2 <= checks.count ? .text(best) : .none
     }
 
-    /// Prefers a code that exists where the reader is uncertain about one or two of its letters.
+    /// Prefers a code that exists if the reader is uncertain about one or two of its letters.
     private func settleState(_ candidate: inout Candidate, span: MRZSpan, choices: [Choice]) {
         func isKnown(_ text: [[UInt8]]) -> Bool {
             IssuingState.isKnown(MRZText.words(text[span.line][span.range]))
@@ -189,7 +189,7 @@ package struct MRZDecoder: Sendable {
         if let best { candidate.text = best.text }
     }
 
-    /// `<<K<<` after the end of a name is a filler that was smeared, if the reader can see one there at all.
+    /// `<<K<<` after the end of a name is a smeared filler, if the reader sees a possible filler there at all.
     private func dropStrayLetters(_ text: inout [[UInt8]], in span: MRZSpan, lattice: MRZLattice) {
         let filler = MRZText.filler
         var line = text[span.line]
@@ -227,7 +227,7 @@ package struct MRZDecoder: Sendable {
             for index in start..<doubtful.count {
                 let choice = doubtful[index]
                 if let other, field(other) == field(choice) { continue }
-                // Even an MRZ without any failure could not pay for this.
+                // Even an MRZ without any failure could not outweigh this.
                 guard base + cost + choice.cost > best.score else { break }
                 let before = text[choice.line][choice.cell]
                 guard before == plain.text[choice.line][choice.cell] else { continue }

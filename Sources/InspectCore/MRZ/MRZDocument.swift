@@ -25,13 +25,13 @@ package struct MRZDocument: Sendable, Hashable {
     package var surname: String
     /// The secondary identifier, fillers as blanks; empty if there is none.
     package var givenNames: String
-    /// Empty where the format has none.
+    /// Empty if the format has none.
     package var nationality: String
-    /// `nil` where the format has none.
+    /// `nil` if the format has none.
     package var birthDate: MRZDate?
     /// `M`, `F`, `X`, or empty for unspecified.
     package var sex: String
-    /// `nil` where the format has none.
+    /// `nil` if the format has none.
     package var expiryDate: MRZDate?
     /// TD3 positions 29–42 of line 2; `nil` in other formats.
     package var personalNumber: String?

@@ -30,7 +30,7 @@ package enum MRZFormat: String, Codable, Sendable, CaseIterable {
 
     /// The format of complete lines, or `nil` if no known format has lines of these lengths.
     ///
-    /// Formats of equal shape are told apart by the document code (V is kept for visas, Doc 9303-7 §4) and, for the
+    /// Formats of equal shape are distinguished by the document code (V is kept for visas, Doc 9303-7 §4) and, for the
     /// French and Swiss layouts, by the code and state with which they always begin.
     package init?(lines: [String]) {
         let lengths = lines.map(\.utf8.count)

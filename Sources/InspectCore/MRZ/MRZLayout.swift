@@ -80,7 +80,7 @@ struct MRZLayout {
         case .swissLicence: self = .swissLicence
         }
         let first = MRZSpan(self.code.line, self.code.range.prefix(1))
-        // The second character is a letter or a filler (Doc 9303-4 §4.2.2 note c and its like); French licences have a digit.
+        // The second character is a letter or a filler (Doc 9303-4 §4.2.2 note c and similar notes); French licences have a digit.
         if format != .frenchLicence { self.alphabets.append((self.code, .letters)) }
         switch format {
         case .td1, .td2, .frenchID: self.alphabets.append((first, .cardCode))

@@ -1,9 +1,9 @@
 /// Personal numbers that states put into the optional data of cards (TD1, TD2) by their own rules; Doc 9303 leaves the use of
 /// these characters to the state.
 ///
-/// A number is taken only where the state's rule proves it: by its check digit, or by the date of birth within.
+/// A number is taken only if the state's rule proves it: by its check digit, or by the date of birth within.
 enum PersonalNumber {
-    /// - Returns: `nil` where the state's cards have none there, or the rule does not hold.
+    /// - Returns: `nil` if the state's cards have none there, or the rule does not hold.
     static func find(in mrz: MRZDocument) -> String? {
         guard mrz.format == .td1 || mrz.format == .td2, let rule = self.rules[mrz.issuingState] else { return nil }
         let birth = Birth(mrz)

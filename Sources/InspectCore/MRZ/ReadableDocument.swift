@@ -1,4 +1,4 @@
-/// A kind of document that is read, and where on it.
+/// A kind of document that can be read, and the place of its data.
 package struct ReadableDocument: Encodable, Sendable, Hashable {
     /// As in ``ExtractionData/type``.
     package var type: String

@@ -37,7 +37,7 @@ package struct InspectionReport: Sendable {
         ReportPage.html(title: "Inspection: \(self.document.decision.details.label)", body: self.content)
     }
 
-    /// What the page shows, for another page.
+    /// The page's content, for another page.
     package var content: [Markup] {
         let images = self.images
         let extraction = ExtractionRules(facts: self.facts, today: self.today)
@@ -82,7 +82,7 @@ package struct InspectionReport: Sendable {
             """
     }
 
-    /// What the person went on without. Without it, their missing parts would look like a fault, or an evasion.
+    /// The parts that the person skipped. If they were not listed, missing parts would look like a fault or an evasion.
     private var declined: Markup {
         guard let parts = self.document.declined, !parts.isEmpty else { return "" }
         let words: [PartKind: String] = [.face: "image of the face", .frames: "recording for the liveness challenge"]
@@ -211,7 +211,7 @@ package struct InspectionReport: Sendable {
                 ReportPage.section(
                     "Similarity: \(record.parts.joined(separator: " and "))",
                     [
-                        // On a desk they stand beside the images.
+                        // On a wide screen they stand next to the images.
                         self.isDesk
                             ? ""
                             : ReportTables.crops(record.parts.compactMap { part in images.first { $0.part == part } }),

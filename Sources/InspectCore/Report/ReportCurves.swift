@@ -8,7 +8,7 @@ struct ReportCurves {
     private static let height = 74.0
     private static let margin = 150.0
 
-    /// `nil` where the numbers of times and frames differ.
+    /// `nil` if the numbers of times and frames differ.
     init?(capture: CaptureFacts, challenge: LivenessChallenge, steps: [LivenessVerdict.Step]) {
         guard capture.frames.count > 1, challenge.frameTimesMs.count == capture.frames.count,
             challenge.fault(frames: capture.frames.count) == nil
@@ -48,7 +48,7 @@ struct ReportCurves {
         var name: String
         var values: [Double?]
         var colour: String
-        /// What the panel's height shows at least, so that the noise of a face at rest looks small.
+        /// The minimum range of the panel's height, so that the noise of a face at rest looks small.
         var leastSpan: Double
     }
 

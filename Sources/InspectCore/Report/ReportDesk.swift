@@ -1,4 +1,4 @@
-/// What a report shows more of to the person who decides: images with tools that need no script, and faces side by side.
+/// The additions for the person who decides: images with tools that need no script, and faces side by side.
 enum ReportDesk {
     static func images(_ images: [ReportImage]) -> [Markup] {
         let figures = images.enumerated().map { $0.element.figure(tools: self.tools($0.element, place: $0.offset + 1)) }
@@ -20,7 +20,7 @@ enum ReportDesk {
         return sections
     }
 
-    /// Switches for what is drawn over an image, and for its direction. The style sheet obeys them.
+    /// Switches for the overlays of an image, and for its direction. The style sheet applies them.
     private static func tools(_ image: ReportImage, place: Int) -> Markup {
         var overlays: [(style: String, name: String)] = []
         if image.outline != nil { overlays.append(("o", "document")) }
@@ -51,7 +51,7 @@ enum ReportDesk {
 }
 
 extension InspectionReport {
-    /// All that speaks against the job, one sentence each.
+    /// All objections to the job, one sentence each.
     var findings: Markup {
         let all = self.document.capabilities
         var list = all.objections.map { outcome -> Markup in

@@ -152,7 +152,7 @@ struct ReportFields {
             ["field"] + sources.map(\.name) + (hasVIZ ? ["VIZ"] : []) + ["sources"], rows)
     }
 
-    /// The field as the document shows it to the eye; `nil` where it was not looked for.
+    /// The field as the document shows it to the eye; `nil` if it was not looked for.
     private func printed(_ name: String) -> Markup? {
         guard let field = self.extraction.viz?.fields.first(where: { $0.name == name }) else { return nil }
         return "<b>\(field.value ?? "—")</b><br/>\(Self.remark(field))"
@@ -207,7 +207,7 @@ struct ReportFields {
         return line[span.range].min()
     }
 
-    // MARK: Sources as they stand
+    // MARK: Sources verbatim
 
     private var mrzs: [Markup] {
         self.extraction.mrzs.map { source in
@@ -258,7 +258,7 @@ struct ReportFields {
         }
     }
 
-    /// The VIZ text beside the machine-readable data, with what was not found.
+    /// The VIZ text next to the machine-readable data, with what was not found.
     private func vizMarkup(_ record: VIZRecord) -> Markup {
         let rows = record.fields.map { field -> Markup in
             let comparison = Self.remark(field)

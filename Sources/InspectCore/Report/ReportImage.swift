@@ -14,7 +14,7 @@ struct ReportImage {
 
     var markup: Markup { self.figure(tools: "") }
 
-    /// - Parameter tools: What stands above the image.
+    /// - Parameter tools: The tools above the image.
     func figure(tools: Markup) -> Markup {
         let (width, height) = (self.image.width, self.image.height)
         return """
@@ -41,7 +41,7 @@ struct ReportImage {
             """
     }
 
-    /// To an image that the page fetches, for when that fails. In a new tab: what was typed on this page stays.
+    /// A link to an image that the page fetches, in case that fails. In a new tab, so that text typed on this page stays.
     private var link: Markup {
         guard self.preview == nil, let path else { return "" }
         return " <a href='\(path)' target='_blank'>open in a new tab</a>"
@@ -55,7 +55,7 @@ struct ReportImage {
     /// The name of the image within the page.
     private var id: String { "image-\(self.part)" }
 
-    /// The first face with a margin, from the same bytes; `nil` where there is none or the image is not shown.
+    /// The first face with a margin, from the same bytes; `nil` if there is none or the image is not shown.
     var faceCrop: Markup? {
         guard self.source != nil, let box = self.faces.first?.box, box.width > 0, box.height > 0 else { return nil }
         // Hair, chin and ears lie outside of a detector's box.
@@ -117,7 +117,7 @@ struct ReportImage {
         return shapes
     }
 
-    /// A box for each character of the MRZ where the ends of its lines are known. Cells have equal pitch.
+    /// A box for each character of the MRZ if the ends of its lines are known. Cells have equal pitch.
     private static func cells(_ mrz: MRZReading) -> [Markup] {
         guard let centres = mrz.centres else { return [] }
         var cells: [Markup] = []

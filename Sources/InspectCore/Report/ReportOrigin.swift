@@ -1,6 +1,6 @@
 package import Foundation
 
-/// Where a report's inspection comes from. What is not known is left out.
+/// The origin of a report's inspection. Unknown values are left out.
 package struct ReportOrigin: Sendable {
     /// The id that callers know.
     package var job: String?
@@ -10,7 +10,7 @@ package struct ReportOrigin: Sendable {
     package var files: [(part: String, name: String)]
     /// When the job finished.
     package var decidedAt: Date?
-    /// Whether the outcome was fixed beforehand, and nothing was looked at.
+    /// Whether the outcome was fixed beforehand, and nothing was inspected.
     package var isTest: Bool
 
     package init(
@@ -35,7 +35,7 @@ package struct ReportOrigin: Sendable {
         return rows
     }
 
-    /// The section of a report; empty where nothing is known.
+    /// The section of a report; empty if nothing is known.
     var markup: [Markup] {
         self.rows.isEmpty ? [] : [ReportPage.section("Origin", [ReportTables.pairs(["what", "value"], self.rows)])]
     }

@@ -75,13 +75,13 @@ enum ReportTables {
         }
     }
 
-    /// The largest face of each image, side by side, where the images are shown.
+    /// The largest face of each image, side by side, if the images are shown.
     static func crops(_ images: [ReportImage]) -> Markup {
         let crops = images.compactMap(\.faceCrop)
         return crops.count == images.count && !crops.isEmpty ? "<div class='crops'>\n\(crops)</div>\n" : ""
     }
 
-    /// The measurements of a comparison; `nil` where no comparison was possible.
+    /// The measurements of a comparison; `nil` if no comparison was possible.
     static func similarity(
         similarity: Double?, distance: Double?, threshold: Double, falseMatchRate: Double?, reason: String?
     ) -> Markup {

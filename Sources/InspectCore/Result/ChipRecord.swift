@@ -4,7 +4,7 @@ package struct ChipRecord: Codable, Sendable {
     package var dg1: DG1?
     /// The portrait's image, or why there is none; absent when DG2 was not given.
     package var dg2: DG2?
-    /// The signature's images, or why they are unreadable; absent when DG7 was not given. Likewise DG11 and DG12.
+    /// The signature's images, or why they are unreadable; absent when DG7 was not given. The same applies to DG11 and DG12.
     package var dg7: SignatureImages?
     /// Absent when DG11 was not given.
     package var dg11: PersonalDetails?
@@ -150,7 +150,7 @@ package struct ChipRecord: Codable, Sendable {
 
         package func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
-            // An omitted check would look like one that does not exist.
+            // An omitted check would look as if it did not exist.
             try container.encode(self.sodParse, forKey: .sodParse)
             try container.encode(self.hashesOK, forKey: .hashesOK)
             try container.encode(self.signatureOK, forKey: .signatureOK)

@@ -4,9 +4,9 @@ package struct ExtractionData: Codable, Sendable {
     package var type: String?
     /// ISO 3166-1 alpha-3, or a code of ICAO Doc 9303-3 section 5.
     package var issuingCountry: String?
-    /// All given names, those of the MRZ where it has any; at most 100 characters.
+    /// All given names, those of the MRZ if it has any; at most 100 characters.
     package var firstName: String?
-    /// That of the MRZ where it has one; at most 100 characters.
+    /// That of the MRZ if it has one; at most 100 characters.
     package var lastName: String?
     /// `YYYY-MM-DD`; unknown parts of a date of birth leave the whole date out.
     package var dateOfBirth: String?
@@ -32,19 +32,19 @@ package struct ExtractionData: Codable, Sendable {
     package var categories: String?
     /// The MRZ's lines as printed.
     package var mrzLine1: String?
-    /// `nil` where there is no second line.
+    /// `nil` if there is no second line.
     package var mrzLine2: String?
     /// Of TD1 only.
     package var mrzLine3: String?
     /// The beginning of the barcode's text; ``barcode`` has all of it.
     package var rawBarcodeData: String?
-    /// The MRZ as read; `nil`: none was.
+    /// The MRZ as read; `nil`: none was read.
     package var mrz: MRZRecord?
-    /// The barcode as read; `nil`: none was.
+    /// The barcode as read; `nil`: none was read.
     package var barcode: BarcodeRecord?
     /// `nil`: the job has no chip files.
     package var chip: ChipRecord?
-    /// The VIZ text beside the machine-readable data; `nil` where it was not read.
+    /// The VIZ text, compared with the machine-readable data; `nil` if it was not read.
     package var viz: VIZRecord?
     /// CHIP, MRZ, BARCODE, OCR (VIZ text alone, which nothing proves) or NONE.
     package var extractionMethod: String
@@ -53,7 +53,7 @@ package struct ExtractionData: Codable, Sendable {
     /// Why nothing was read; `nil` if something was.
     package var reason: String?
 
-    /// An address, as far as its parts are told apart.
+    /// An address, as far as its parts can be distinguished.
     package struct Address: Codable, Sendable {
         /// Street and number, or the whole address; at most 64 characters.
         package var line1: String?
@@ -99,9 +99,9 @@ package struct ExtractionData: Codable, Sendable {
         package var text: String
         /// The raw bytes in lower-case hexadecimal.
         package var bytesHex: String
-        /// AAMVA element id to value; empty when the content is no AAMVA data.
+        /// AAMVA element id to value; empty if the content is not AAMVA data.
         package var fields: [String: String]
-        /// The elements that no field of ``ExtractionData`` has, by name; `nil` when the content is no AAMVA data.
+        /// The elements that no field of ``ExtractionData`` has, by name; `nil` if the content is not AAMVA data.
         package var card: CardDetails?
         /// The part that it was read from.
         package var part: String

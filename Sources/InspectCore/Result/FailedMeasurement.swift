@@ -29,7 +29,7 @@ package struct FailedMeasurement: Codable, Sendable, Hashable {
         }
     }
 
-    /// - Returns: `nil` where nothing is objected to.
+    /// - Returns: `nil` if nothing is objected to.
     static func all(_ measurements: [Measurement]) -> [FailedMeasurement]? {
         let failed = measurements.compactMap(FailedMeasurement.init)
         return failed.isEmpty ? nil : failed
@@ -40,7 +40,7 @@ extension UsabilityData {
     /// The measurements behind the usability decision for one side of a document.
     ///
     /// - Parameters:
-    ///   - reading: What the image's text proves, which the decision rests on.
+    ///   - reading: What the image's text proves; the decision rests on it.
     ///   - format: What the client chose.
     package init(_ side: DocumentFacts, reading: ReadingEvidence, format: DocumentFormat? = nil) {
         self.init(

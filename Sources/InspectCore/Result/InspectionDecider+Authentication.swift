@@ -1,6 +1,6 @@
 /// A face against the templates of its face id.
 package struct AuthenticationData: Codable, Sendable {
-    /// `Verify` or `Not Verify`; `nil` where it was not possible.
+    /// `Verify` or `Not Verify`; `nil` if it was not possible.
     package var result: String?
     /// Of the best template, 0–1.
     package var similarity: Double?
@@ -30,7 +30,7 @@ package struct EnrollmentData: Codable, Sendable {
     package var featureLength: Int?
     /// `add` or `replace`.
     package var mode: String
-    /// Why nothing was enrolled; empty where the embedding may be kept.
+    /// Why nothing was enrolled; empty if the embedding may be kept.
     package var reasons: [String]
 }
 

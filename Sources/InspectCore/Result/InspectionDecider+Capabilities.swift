@@ -29,7 +29,7 @@ extension InspectionDecider {
             side, reading: self.evidence(side), part: kind.rawValue, format: self.facts.request.documentFormat)
         let (missing, isCertain) = self.missingSide(seenFrom: kind)
         guard decision.type == .passed else {
-            // Another photo of the wrong side would help nobody.
+            // Another photo of the wrong side would not help.
             if isCertain { decision.reasons += missing }
             return decision
         }
@@ -111,7 +111,7 @@ extension InspectionDecider {
                 case .fail: CapabilityDecision(type: sides.isCertain ? .rejected : .warning, label: label)
                 case .inconclusive: .preconditionNotFulfilled
                 }
-            // Sides that cannot be compared weigh no more than a missing back.
+            // Sides that cannot be compared count no more than a missing back.
             if isAssessed { decisions.append(decision) }
             records.append(
                 CapabilityRecord(

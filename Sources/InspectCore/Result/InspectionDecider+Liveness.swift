@@ -1,10 +1,10 @@
 extension InspectionDecider {
     var hasVendorSession: Bool { self.facts.parts.contains(where: \.isOpaque) }
 
-    /// Signals and frames are measured only where a conforming face was found.
+    /// Signals and frames are measured only if a conforming face was found.
     var isLivenessWorthwhile: Bool { self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false }
 
-    /// What was found of liveness, passed only with the assurance that the partner's policy needs.
+    /// The liveness finding, which passes only with the assurance that the partner's policy requires.
     func livenessRecord(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
         let (record, decision) = self.foundLiveness(isOpen: isOpen)
         guard decision.type == .passed, let least = self.facts.request.decisionPolicy?.livenessAssurance,
@@ -79,7 +79,7 @@ extension InspectionDecider {
         return self.record([.face], decision, data)
     }
 
-    /// What frames show decides, except that a rejection of the selfie stays, and that only a challenge that is met, or a rejection,
+    /// The frames decide, except that a rejection of the selfie stays, and that only a passed challenge, or a rejection,
     /// outweighs the warning that a document is shown: a still picture of one is both.
     private static func isOutweighed(_ selfie: CapabilityDecision, by frames: CapabilityDecision) -> Bool {
         selfie.type != .rejected
@@ -94,7 +94,7 @@ extension InspectionDecider {
         return "liveness cannot be proven from one image; only a challenge can prove it"
     }
 
-    /// The selfie beside the portraits of the document and of its chip.
+    /// The selfie next to the portraits on the document and in its chip.
     func documentAsSelfie(_ selfie: FaceStageFacts.Image) -> DocumentAsSelfie {
         let portraits = [self.side(.front)?.faces.first, self.chipPortrait?.faces.first]
         return DocumentAsSelfie(selfie, portraits: portraits.compactMap { $0 })

@@ -22,7 +22,7 @@ extension InspectionDecider {
         }
         for (record, decision) in further {
             records.append(record)
-            // Beside a printed portrait, the chip's can only contradict: if it cannot be compared, the result is the same
+            // Next to a printed portrait, the chip's can only contradict: if it cannot be compared, the result is the same
             // as without it. Without a printed portrait, it is the portrait.
             if !hasDocument || decision.type == .rejected { decisions.append(decision) }
         }

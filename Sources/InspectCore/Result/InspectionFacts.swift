@@ -1,8 +1,8 @@
 package import Foundation
 
-/// What a decision is made from, besides the limits and the date.
+/// The facts from which a decision is made, in addition to the limits and the date.
 package struct InspectionFacts: Sendable {
-    /// What was asked for.
+    /// The request.
     package var request: InspectionRequest
     /// All parts of the job, images or not.
     package var parts: [PartKind]
@@ -13,7 +13,7 @@ package struct InspectionFacts: Sendable {
     package var faces: FaceStageFacts?
     /// `nil`: the stage did not run.
     package var liveness: LivenessStageFacts?
-    /// The templates of the request's face id; `nil` where it names none.
+    /// The templates of the request's face id; `nil` if it names none.
     package var enrolled: EnrolledFace?
     /// The calibration of the engine that makes the embeddings.
     package var calibration = FaceCalibration.dlib

@@ -5,7 +5,7 @@ package struct ResultDocument: Codable, Sendable {
     /// Rises when a member goes or changes its meaning; `insp.result_frame` has the same.
     package static let schemaVersion = 1
 
-    /// The decision on the whole.
+    /// The decision on the whole job.
     package var decision: Decision
     /// The version of the partner's decision policy that the job was decided by; `nil`: the partner has none.
     package var policyVersion: Int?
@@ -19,11 +19,11 @@ package struct ResultDocument: Codable, Sendable {
     package var faces: [FaceRecord]
     /// Why nothing was decided; set exactly when the decision is NOT_EXECUTED for a technical reason.
     package var error: ErrorRecord?
-    /// What made the result: versions and models.
+    /// The origin of the result: versions and models.
     package var engine: EngineRecord
     /// The end of an enrolment, authentication or liveness check in the words of the face SDK's contract.
     package var faceSdk: FaceSDKEvent?
-    /// The parts without which a capture link's person chose to go on; added by the database, `nil`: none.
+    /// The parts that a person chose to skip on a capture link's page; added by the database, `nil`: none.
     package var declined: [String]?
 }
 
@@ -38,7 +38,7 @@ package struct Decision: Codable, Sendable, Equatable {
     package struct Risk: Codable, Sendable, Equatable {
         /// 0–100.
         package var score: Int
-        /// What the score is made of; `nil`: nothing was found.
+        /// The findings from which the score is computed; `nil`: nothing was found.
         package var findings: [RiskRules.Finding]?
     }
 
@@ -81,11 +81,11 @@ package struct CapabilityRecord<Payload: Codable & Sendable>: Codable, Sendable 
 package struct Capabilities: Codable, Sendable {
     /// Whether the images can be used.
     package var usability: [CapabilityRecord<UsabilityData>]?
-    /// Whether the document is genuine, whole and of one piece.
+    /// Whether the document is genuine, complete and in one piece.
     package var imageChecks: [CapabilityRecord<ImageCheckData>]?
     /// What was read.
     package var extraction: [CapabilityRecord<ExtractionData>]?
-    /// Whether what was read agrees.
+    /// Whether the extracted data agrees.
     package var dataChecks: [CapabilityRecord<DataCheckData>]?
     /// Whether the selfie shows the document's holder.
     package var similarity: [CapabilityRecord<SimilarityData>]?
@@ -103,11 +103,11 @@ package struct Capabilities: Codable, Sendable {
 package struct UsabilityData: Codable, Sendable {
     /// How the image was decoded.
     package var image: ImageFacts
-    /// `nil` where it was not measured.
+    /// `nil` if it was not measured.
     package var quality: QualityFacts?
     /// `nil`: no outline was found, or none was sought.
     package var outline: OutlineFacts?
-    /// The measurements behind an objection; absent where there is none.
+    /// The measurements behind an objection; absent if there is none.
     package var failedMeasurements: [FailedMeasurement]?
     /// Which side of the document the image shows; `nil` for the image of a person.
     package var side: DocumentSide?
@@ -131,15 +131,15 @@ package struct ImageCheckData: Codable, Sendable {
     var notAssessed: [String]
     /// The fields behind a finding: names, never values.
     package var reason: String?
-    /// The same where it was measured; absent where nothing is objected to.
+    /// The same if it was measured; absent if nothing is objected to.
     package var failedMeasurements: [FailedMeasurement]?
-    /// For a reviewer, whatever the decision: what the file says of itself. Absent where there is nothing.
+    /// For a reviewer, whatever the decision: what the file says of itself. Absent if there is nothing.
     package var findings: [String]?
 }
 
 /// Cross-checks of the extracted data: each `pass`, `fail` or `inconclusive`.
 package struct DataCheckData: Codable, Sendable {
-    /// Inconclusive is neither good nor bad: something needed was not there.
+    /// Inconclusive is neither good nor bad: something that the check needs was missing.
     package enum Outcome: String, Codable, Sendable {
         case pass = "pass"
         case fail = "fail"
@@ -169,7 +169,7 @@ package struct DataCheckData: Codable, Sendable {
 package struct SimilarityData: Codable, Sendable {
     /// MATCH, NO_MATCH or NOT_POSSIBLE (Jumio retrieval API, `similarity.data.similarity`).
     package var outcome: String
-    /// 0–1; `nil` where it was not possible.
+    /// 0–1; `nil` if it was not possible.
     package var similarity: Double?
     /// Euclidean distance of the embeddings.
     package var distance: Double?
@@ -194,13 +194,13 @@ package struct LivenessData: Codable, Sendable {
     package var scores: [String: Double]
     /// What the decision is based on, or why it is not PASSED.
     package var reason: String?
-    /// Signals for a reviewer, by name; `nil` where nothing was measured.
+    /// Signals for a reviewer, by name; `nil` if nothing was measured.
     package var findings: [String]?
-    /// What shows that a document is presented in place of a person, beyond its limits; `nil` where nothing does.
+    /// The measurements beyond their limits that suggest a document in place of a person; `nil` if nothing does.
     package var failedMeasurements: [FailedMeasurement]?
-    /// The score of the operator's network; `nil` where none is configured.
+    /// The score of the operator's network; `nil` if none is configured.
     package var network: LivenessNetworkScore?
-    /// Present and true where the partner accepts passive signals without a finding (`insp.set_liveness_policy`).
+    /// Present and true if the partner accepts passive signals without a finding (`insp.set_liveness_policy`).
     package var passiveSignalsSuffice: Bool?
     /// Each colour or motion of a challenge.
     package var steps: [LivenessVerdict.Step]?

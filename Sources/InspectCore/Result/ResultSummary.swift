@@ -65,7 +65,7 @@ extension Capabilities {
             + outcomes(.authentication, self.authentication) + outcomes(.enrollment, self.enrollment)
     }
 
-    /// Those that speak against the job.
+    /// Decisions with an objection to the job.
     var objections: [(capability: Capability, parts: [String], decision: Decision)] {
         self.outcomes.filter { [.warning, .rejected].contains($0.decision.type) }
     }

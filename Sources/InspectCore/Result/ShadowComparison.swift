@@ -28,7 +28,7 @@ package struct ShadowComparison: Sendable {
         }
     }
 
-    /// A field of the contract that was read otherwise. Its values are not kept.
+    /// A field of the contract that was read differently. Its values are not kept.
     package struct Field: Sendable, Hashable {
         /// How the reading differs.
         package enum Change: String, Sendable {
@@ -45,7 +45,7 @@ package struct ShadowComparison: Sendable {
         package var change: Change
     }
 
-    /// NONE where no type was recognised, OTHER for one that is not in this list.
+    /// NONE if no type was recognised, OTHER for one that is not in this list.
     package static let documentTypes = [
         "PASSPORT", "DRIVING_LICENSE", "ID_CARD", "VISA", "UNSUPPORTED", "NONE", "OTHER",
     ]
@@ -64,7 +64,7 @@ package struct ShadowComparison: Sendable {
     package let added: [Label]
     /// Labels of warnings and rejections that only the inspection gives.
     package let removed: [Label]
-    /// Of another analysis; empty where the facts are the same.
+    /// Of another analysis; empty if the facts are the same.
     package let fields: [Field]
 
     /// Compares with the decision by other limits.

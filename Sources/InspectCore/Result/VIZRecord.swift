@@ -1,20 +1,20 @@
 /// A document's VIZ text by field, compared with its machine-readable data.
 package struct VIZRecord: Codable, Sendable {
-    /// A field with what the VIZ shows of it.
+    /// A field and its value in the VIZ.
     package struct Field: Codable, Sendable {
         /// The name that the field has in ``ExtractionData``.
         package var name: String
-        /// As printed; `nil` where it was not found. Dates that can be read in one way only are `YYYY-MM-DD`.
+        /// As printed; `nil` if it was not found. Dates that can be read in one way only are `YYYY-MM-DD`.
         package var value: String?
-        /// Confidence of the line's least certain character, 0–1; `nil` where there is no value.
+        /// Confidence of the line's least certain character, 0–1; `nil` if there is no value.
         package var confidence: Double?
-        /// Comparison with the machine-readable data; `nil` where these lack the field.
+        /// Comparison with the machine-readable data; `nil` if these lack the field.
         package var comparison: VIZRules.Outcome?
-        /// Why the field's value is not reported as the document's; `nil` where it is.
+        /// Why the field's value is not reported as the document's; `nil` if it is.
         package var reason: Reason?
         /// Whether the value is the printed spelling of what the machine-readable data say.
         var isSpelling: Bool?
-        /// Whether the contradiction is a suspicion alone.
+        /// Whether the contradiction is only a suspicion.
         var isSuspicion: Bool?
 
         private enum CodingKeys: String, CodingKey {
@@ -28,7 +28,7 @@ package struct VIZRecord: Codable, Sendable {
         case notCertain = "NOT_CERTAIN"
         /// Two values stand there, or a day that can be read in two ways.
         case ambiguous = "AMBIGUOUS"
-        /// The label was found, and nothing that can be its value.
+        /// The label was found, but nothing that can be its value.
         case noValue = "NO_VALUE"
     }
 
@@ -42,7 +42,7 @@ package struct VIZRecord: Codable, Sendable {
     package var fields: [Field]
     /// The part whose machine-readable data it was compared with; `nil` if there are none.
     package var comparedWith: String?
-    /// What the title says; used where there are no machine-readable data.
+    /// The document's title; used if there is no machine-readable data.
     private var type: String?
     private var country: String?
     var linesFound: Int
@@ -99,7 +99,7 @@ package struct VIZRecord: Codable, Sendable {
         }
     }
 
-    /// Names in the VIZ's spelling, where the MRZ agrees.
+    /// Names in the VIZ's spelling, if the MRZ agrees.
     private mutating func addNames(_ facts: VIZFacts, _ expected: VIZExpectation, _ read: VIZFields) {
         let names = expected.names
         for name in names {
@@ -119,7 +119,7 @@ package struct VIZRecord: Codable, Sendable {
         }
     }
 
-    /// The day of issue where its label was not legible.
+    /// The day of issue if its label was not legible.
     private mutating func addIssue(_ facts: VIZFacts, _ days: VIZDays) {
         let index = self.fields.firstIndex { $0.name == VIZField.issuingDate.rawValue }
         guard index.map({ self.fields[$0].reason != nil }) ?? true, let issue = days.issue(facts.lines) else { return }
@@ -132,7 +132,7 @@ package struct VIZRecord: Codable, Sendable {
         if let index { self.fields[index] = field } else { self.fields.append(field) }
     }
 
-    /// Adds values that only the VIZ has: every field where there is no other source, otherwise those that MRZs and barcodes lack.
+    /// Adds values that only the VIZ has: every field if there is no other source, otherwise those that MRZs and barcodes lack.
     func fill(_ data: inout ExtractionData, isOnlySource: Bool) {
         if isOnlySource {
             data.type = data.type ?? self.type
@@ -169,7 +169,7 @@ package struct VIZRecord: Codable, Sendable {
         }
     }
 
-    /// What machine-readable data lack, as the contract limits it; a value that is longer is left out.
+    /// A value that machine-readable data lacks, within the contract's limits; a longer value is left out.
     private static func fillBeside(_ data: inout ExtractionData, _ name: VIZField, _ value: String) {
         let line = value.split(separator: "\n").joined(separator: " ")
         switch name {

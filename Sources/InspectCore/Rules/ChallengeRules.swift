@@ -6,7 +6,7 @@ package enum ChallengeRules {
     package struct Outcome: Sendable {
         /// PASSED only if the outcome is a pass.
         package var decision: CapabilityDecision
-        /// Of all methods together.
+        /// The outcome of all methods together.
         package var outcome: LivenessVerdict.Outcome
         /// `colour_flash`, `motion`, both joined by `+`, or `passive`.
         package var method: String

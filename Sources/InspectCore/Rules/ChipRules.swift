@@ -37,7 +37,7 @@ package struct ChipRules {
             self.status = .valid
         }
         self.isExpiredOnly = !trust.contains(false) && !trust.contains(nil) && facts.periodOK == false
-        // Proof of a forgery comes before what is undetermined.
+        // Proof of a forgery comes before undetermined checks.
         self.reasons = reasons.filter(Self.isFailure) + reasons.filter { !Self.isFailure($0) }
     }
 

@@ -9,7 +9,7 @@ extension DataCheckRules {
         }
     }
 
-    /// A printed character that was read with less confidence proves nothing against the chip.
+    /// A printed character read with less confidence proves nothing against the chip.
     private static let leastConfidence = 0.9
 
     /// DG1 repeats the printed MRZ (Doc 9303-10 §4.7.1), so every field must be the same.

@@ -10,7 +10,7 @@ struct DataCheckRules {
 
     /// - Parameters:
     ///   - today: The day on which the document must not have expired.
-    ///   - policy: What the partner accepts; `nil`: the usual.
+    ///   - policy: What the partner accepts; `nil`: the defaults.
     package init(extraction: ExtractionRules, today: CalendarDate, policy: DecisionPolicy? = nil) {
         var checks: [DataCheckData.Check] = []
         let mrzs = extraction.mrzs.map(\.value) + [extraction.chipMRZ].compactMap { $0 }
@@ -61,7 +61,7 @@ struct DataCheckRules {
             }
     }
 
-    /// Whether a chip that nothing proves is the only source: anybody can write such files, and their check digits hold.
+    /// Whether the only source is an unproven chip: anybody can write such files, and their check digits hold.
     private static func restsOnUnprovenChip(_ extraction: ExtractionRules) -> Bool {
         extraction.chip?.status == .inconclusive && extraction.mrzs.isEmpty && extraction.cards.isEmpty
     }
@@ -164,7 +164,7 @@ struct DataCheckRules {
             : DataCheckData.Check(name: name, outcome: .fail, reason: "the document has expired")
     }
 
-    /// By the latest date of birth that any source has: none may make the person older.
+    /// Uses the latest date of birth of all sources: none may make the person older.
     private static func age(
         _ mrzs: [MRZDocument], _ extraction: ExtractionRules, today: CalendarDate, least: Int
     ) -> DataCheckData.Check {

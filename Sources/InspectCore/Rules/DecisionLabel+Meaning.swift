@@ -1,5 +1,5 @@
 extension DecisionLabel {
-    /// What the label says, without a full stop. The table of labels in RESULTS.md has the same; a test holds them equal.
+    /// The label's meaning, without a full stop. The table of labels in RESULTS.md has the same; a test holds them equal.
     package var meaning: String {
         switch self {
         case .ok: "nothing was objected to"
@@ -60,7 +60,7 @@ extension DecisionLabel {
 }
 
 extension DecisionType {
-    /// What the decision says about the whole job.
+    /// The meaning of a decision on the whole job.
     var sentence: String {
         switch self {
         case .passed: "Every requested capability ran without an objection."

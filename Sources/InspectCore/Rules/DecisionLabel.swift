@@ -1,6 +1,6 @@
 /// The label of a capability's decision, as in Jumio's Retrieval API. `insp.label` has the same; a test holds them equal.
 package enum DecisionLabel: String, Sendable, CaseIterable {
-    // Nothing to object to, or nothing decided.
+    // No objection, or no decision.
     case ok = "OK"
     case match = "MATCH"
     case enrolled = "ENROLLED"

@@ -15,14 +15,14 @@ package struct DocumentAsSelfie: Sendable, Hashable {
             .compactMap { try? mine.distance(to: $0) }.min()
     }
 
-    /// Much text beside the face, and some as documents have. It is no proof: badges and posters have such text too.
+    /// Much text around the face, some of it like a document's. It is no proof: badges and posters have such text too.
     package var isDocument: Bool {
         guard let text else { return false }
         return !Limits.textAroundFace.allows(Double(text.lines))
             && !Limits.documentTextAroundFace.allows(Double(text.documentLines))
     }
 
-    /// Two photographs of one person differ more than this. Only a warning: few people were measured.
+    /// Two photographs of one person differ by more than this. It is only a warning, since few people were measured.
     package var isPortrait: Bool { self.portraitDistance.map { !Limits.portraitAsSelfie.allows($0) } ?? false }
 
     /// Whether there is a reason to warn.

@@ -1,10 +1,10 @@
 /// Which side of a document an image shows, judged by its content and never by the part that it was sent as.
 package struct DocumentSide: Codable, Sendable, Hashable {
-    /// The sides that differ in what they bear.
+    /// The kinds of side, by their content.
     package enum Kind: String, Codable, Sendable, CaseIterable {
         /// The side of a card that has the portrait.
         case front = "FRONT"
-        /// The side of a card that has none.
+        /// The side of a card that has no portrait.
         case back = "BACK"
         /// A page that stands for its document alone: of a passport or a visa.
         case dataPage = "DATA_PAGE"
@@ -18,13 +18,13 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         case portrait = "PORTRAIT"
         /// An MRZ that cards bear on their backs: of three lines (Doc 9303-5 §3.2), or a French licence's.
         case mrzOfBack = "MRZ_OF_BACK"
-        /// An MRZ that stands below the portrait (Doc 9303-4 and -7; French identity cards).
+        /// An MRZ below the portrait (Doc 9303-4 and -7; French identity cards).
         case mrzOfFront = "MRZ_OF_FRONT"
         /// The barcode of a North American licence (AAMVA card design standard: on the back).
         case licenceBarcode = "LICENCE_BARCODE"
         /// Another PDF417: on the back of nearly all cards.
         case stackedBarcode = "STACKED_BARCODE"
-        /// VIZ text that names the kind of document, or holder, birth and validity beside their labels.
+        /// VIZ text that names the kind of document, or holder, birth and validity next to their labels.
         case printOfFront = "PRINT_OF_FRONT"
     }
 
@@ -83,7 +83,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         self.isCertain = evidence.contains(.mrzOfFront) || showsBack && facts.faces.isEmpty
     }
 
-    /// Whether the place of its three lines alone says that it is a front: a back may bear a large second portrait above them.
+    /// Whether only the place of its three lines shows that it is a front: a back may bear a large second portrait above them.
     static func isFrontByPlaceOfMRZ(_ facts: DocumentFacts) -> Bool {
         guard let lines = facts.mrz?.lines, MRZFormat(lines: lines) == .td1 else { return false }
         return !self.mrzOnFront.contains(String(lines[0].dropFirst(2).prefix(3))) && self.isBelowPortrait(facts)
@@ -92,7 +92,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
     /// Whether three lines stand below the largest face on the same side, as on residence permits of the United States until 2010.
     ///
     /// A card has 31 mm above its MRZ, whose lines are 76 mm long (Doc 9303-5): in an image of both sides, a front's portrait
-    /// is further above a back's lines, or below or beside them.
+    /// is further above a back's lines, or below or next to them.
     private static func isBelowPortrait(_ facts: DocumentFacts) -> Bool {
         guard let quad = facts.mrz?.quad, let box = facts.faces.first?.box else { return false }
         let along = Point(x: quad.topRight.x - quad.topLeft.x, y: quad.topRight.y - quad.topLeft.y)
@@ -112,7 +112,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         return max(face.box.width, face.box.height) / facts.quality.documentWidth
     }
 
-    /// For people: which side, and what shows it.
+    /// For people: which side it is, and what shows it.
     package var sentence: String {
         let side =
             switch self.kind {

@@ -59,7 +59,7 @@ package struct ExtractionRules {
         self.chip = chip
         self.viz = VIZRecord(sides: sides, today: today)
 
-        // Data that the state signed outrank the image; an unverified chip still beats no source.
+        // Data that the state signed outranks the image; an unverified chip is still better than no source.
         let chipLeads = chipMRZ != nil && (chip?.status == .valid || self.mrzs.isEmpty)
         let bestMRZ = chipLeads ? chipMRZ : self.mrzs.first?.value
         let hasMachineReadable = !self.mrzs.isEmpty || !self.cards.isEmpty || chipMRZ != nil
@@ -82,7 +82,7 @@ package struct ExtractionRules {
                     MRZCertainty(mrz.value, reading: $0).uncertain.map(\.rawValue)
                 } ?? []
         }
-        // A barcode with card data outranks a stock label beside it.
+        // A barcode with card data outranks a stock label next to it.
         let card = barcodes.first { AAMVACard($0.value.text) != nil } ?? barcodes.first
         data.barcode = card.map { barcode in
             let card = AAMVACard(barcode.value.text)
@@ -126,14 +126,14 @@ package struct ExtractionRules {
         }
     }
 
-    /// What only DG11 and DG12 have. Values that are longer than the contract's are left out; they are in the chip's record.
+    /// Values that only DG11 and DG12 have. Values longer than the contract allows are left out; the chip's record has them.
     static func fill(_ data: inout ExtractionData, from chip: ChipFacts) {
         data.personalNumber = data.personalNumber ?? chip.person?.personalNumber.flatMap { $0.count <= 14 ? $0 : nil }
         data.placeOfBirth =
             data.placeOfBirth ?? chip.person?.placeOfBirth.map { self.cut($0.joined(separator: ", "), 255) }
         data.issuingDate = data.issuingDate ?? chip.document?.issuingDate
         data.issuingAuthority = data.issuingAuthority ?? chip.document?.issuingAuthority.map { self.cut($0, 255) }
-        // Which part is the city is not said, and a part cut off would be another address.
+        // The chip does not say which part is the city, and a truncated part would be a different address.
         let line = chip.person?.address?.joined(separator: ", ")
         if data.address == nil, let line, line.count <= 64 {
             data.address = ExtractionData.Address()

@@ -1,6 +1,6 @@
 /// Whether front and back are two sides of one document (Jumio's image check MISMATCH_FRONT_BACK).
 struct FrontBackRules {
-    /// Inconclusive where the sides have too little in common.
+    /// Inconclusive if the sides have too little in common.
     package let outcome: DataCheckData.Outcome
     /// Names of fields in which the sides differ.
     package let differing: [String]
@@ -35,7 +35,7 @@ struct FrontBackRules {
         if let viz = extraction.viz, let other = viz.comparedWith, other != viz.part {
             compared += viz.fields.count { $0.comparison == .agrees }
             let contradicting = viz.fields.filter { $0.comparison == .contradicts }
-            // A suspicion proves nothing unless something else differs.
+            // A suspicion alone proves nothing unless something else differs.
             isCertain =
                 !differing.isEmpty || contradicting.isEmpty || contradicting.contains { $0.isSuspicion != true }
             differing.formUnion(contradicting.map(\.name))
@@ -62,13 +62,13 @@ struct FrontBackRules {
     }
 }
 
-/// The VIZ text of one side beside the machine-readable data of the other, where no field of theirs agrees: cards of two
+/// The VIZ text of one side compared with the machine-readable data of the other, if no field agrees: cards of two
 /// holders differ in all of them, and text that was merely misread does not.
 struct SideText {
-    /// How many different days, or fields beside their labels, are enough.
+    /// How many different days, or fields next to their labels, are enough.
     private static let enough = 2
-    /// How many legible lines are much print: where one more value that the other side lacks is certain, it is suspicious that
-    /// they show nothing of it.
+    /// How many legible lines count as much print. If the other side's data appears in none of them, and one more missing
+    /// value is certain, that is suspicious.
     private static let muchPrint = 8
 
     /// Fields that agree.
@@ -78,7 +78,7 @@ struct SideText {
     /// Whether the difference leaves no doubt.
     let isCertain: Bool
 
-    /// - Returns: `nil` where one side was not read, or has the machine-readable data itself.
+    /// - Returns: `nil` if one side was not read, or has the machine-readable data itself.
     init?(_ sides: [(part: String, facts: DocumentFacts)], today: CalendarDate) {
         guard let read = sides.first(where: { $0.facts.viz != nil }), let viz = read.facts.viz,
             let other = sides.first(where: { $0.part != read.part }),
@@ -91,7 +91,7 @@ struct SideText {
             (self.differing, self.isCertain) = ([], true)
             return
         }
-        // Each line's day, or the two that it may denote: a card shows birth and expiry, whatever else it shows.
+        // Each line's day, or the two days that it may denote: every card shows birth and expiry.
         let days = Set(lines.map { VIZDate.readings($0.text) }.filter { !$0.isEmpty })
         var differing: Set<String> = []
         if days.count >= Self.enough {

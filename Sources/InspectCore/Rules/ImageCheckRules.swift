@@ -2,8 +2,8 @@
 package enum ImageCheckRules {
     /// Judges one side of a document.
     ///
-    /// - Returns: `NOT_EXECUTED` where nothing could be checked: the image is too small to reveal a copy, and its VIZ text
-    ///   was not read; also where the image has no colours that could reveal a copy.
+    /// - Returns: `NOT_EXECUTED` if nothing could be checked: the image is too small to reveal a copy, and its VIZ text
+    ///   was not read; also if the image has no colours that could reveal a copy.
     package static func decide(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         if let moire = facts.quality.moire, !Limits.moire.allows(moire), !UsabilityRules.isPrintedCopy(facts.quality) {
             return CapabilityDecision(
@@ -21,7 +21,7 @@ package enum ImageCheckRules {
         }
         // Muster and Sample are also surnames: a word alone rejects nobody.
         if self.showsSpecimenWord(facts) { return CapabilityDecision(type: .warning, label: .sample) }
-        // That portraits agree and nothing is punched or torn says nothing about copies.
+        // Agreeing portraits and the absence of holes and tears say nothing about copies.
         let isAssessed = facts.quality.moire != nil || facts.viz != nil || facts.recompression != nil
         return !isAssessed || self.lacksColours(facts) ? .preconditionNotFulfilled : .passed
     }
@@ -36,13 +36,13 @@ package enum ImageCheckRules {
         facts.image.isGrey == true && UsabilityRules.shouldHaveColour(facts)
     }
 
-    /// Whether a patch lacks the traces of compression that the rest has. Pixels that somebody drew or pasted do, also harmless
-    /// ones such as a stamp with the purpose of a copy: a person has to look.
+    /// Whether a patch lacks the traces of compression that the rest has. Drawn or pasted pixels lack them, including harmless
+    /// ones such as a stamp with the purpose of a copy: a person has to look at them.
     private static func showsEdit(_ facts: DocumentFacts) -> Bool {
         facts.recompression.map { !Limits.recompression.allows($0) } ?? false
     }
 
-    /// What the file says of itself, for a reviewer, whatever the decision: anybody can remove or forge it.
+    /// The file's metadata, for a reviewer, whatever the decision: anybody can remove or forge it.
     static func findings(_ facts: DocumentFacts) -> [String] {
         (facts.metadata?.reasons(width: facts.image.width, height: facts.image.height) ?? []).map { "metadata: \($0)" }
     }

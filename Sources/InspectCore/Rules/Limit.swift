@@ -2,9 +2,9 @@
 package struct Limit: Sendable, Hashable {
     /// The values that are good.
     package enum Bound: Sendable, Hashable {
-        /// Up to the number, itself included.
+        /// Up to and including the number.
         case atMost(Double)
-        /// From the number on, itself included.
+        /// The number and above.
         case atLeast(Double)
         /// Less than the number.
         case below(Double)
@@ -38,10 +38,10 @@ package struct Limit: Sendable, Hashable {
 
 /// One measurement with the limit that it was judged by.
 package struct Measurement: Sendable, Hashable {
-    /// As with cross-checks: inconclusive where nothing was measured.
+    /// As with cross-checks: inconclusive if nothing was measured.
     package typealias Outcome = DataCheckData.Outcome
 
-    /// The name that the facts have for it.
+    /// Its name in the facts.
     package var name: String
     /// `nil` if it could not be measured.
     package var value: Double?

@@ -1,7 +1,7 @@
 /// Limits with other numbers, by which a shadow run decides (``ShadowComparison``).
 ///
-/// They are in force for all rules that a call runs, instead of being handed on from rule to rule: a rule that forgot to do so would
-/// judge by today's limit, and the shadow run would miss a difference.
+/// They are in force for all rules that a call runs, instead of being passed from rule to rule: a rule that forgot to pass them
+/// on would judge by today's limit, and the shadow run would miss a difference.
 package struct LimitChanges: Sendable {
     /// Why a change was refused.
     package enum Refusal: Error, Equatable {
@@ -31,7 +31,7 @@ package struct LimitChanges: Sendable {
     /// Runs `body` with these limits in force. Other tasks keep theirs.
     func inForce<Result>(_ body: () -> Result) -> Result { Self.$current.withValue(self, operation: body) }
 
-    /// The same for rules between which something is waited for.
+    /// The same for an asynchronous body.
     package func whileInForce<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {

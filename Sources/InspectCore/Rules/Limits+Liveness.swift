@@ -5,14 +5,14 @@ extension Limits {
     static let sceneCorrelation = Limit(
         .atLeast(0.6),
         "hand-held cameras and turning heads stay above 0.9 at 15 frames a second; cuts fall to 0.5 and less")
-    /// Distance of embeddings beyond which another person is before the camera.
+    /// Distance of embeddings beyond which another person is in front of the camera.
     static let otherPersonDistance = Limit(
         .atMost(0.6), "half of similarity's scale (FaceCalibration); one person turning or smiling reaches 0.5")
     /// Distance of embeddings up to which it is surely the same person.
     static let samePersonDistance = Limit(
         .atMost(0.55), "between the 0.52 of a comparison and 0.6: poses within a capture differ more than two portraits"
     )
-    /// Share of frames that are bit for bit the one before.
+    /// Share of frames that equal the previous frame bit for bit.
     static let repeatedFrames = Limit(
         .atMost(0.5), "a camera slower than its stream repeats every other frame; a still image repeats all")
     /// Share of the frames of a challenge with a face.
@@ -35,7 +35,7 @@ extension Limits {
         .atLeast(0.87), "simulated captures: living faces 0.9 and more, other sequences below it in 99.5 %")
     /// Below this the response contradicts the colours.
     static let flashContradiction = Limit(.atLeast(0.7), "between this and the limit above nothing is decided")
-    /// How much more of the light the colours explain than any sequence that differs in one of them, as a share of it.
+    /// How much more of the light the colours explain than any sequence that differs in one colour, as a share of the light.
     static let flashLead = Limit(
         .above(0),
         "simulated captures: living faces above it in 99.5 %; one wrongly guessed colour gives -0.02 to -0.3")
@@ -70,7 +70,7 @@ extension Limits {
     static let leastMouth = 0.5
     /// Widening of the mouth that makes a smile.
     static let smileWidening = 1.12
-    /// Share of a mouth's columns that is dark when it is open.
+    /// Share of a mouth's columns that are dark when it is open.
     static let mouthOpening = 0.12
     /// Growth of that share.
     static let mouthOpeningGrowth = 0.06

@@ -7,13 +7,13 @@ package enum Limits {
 
     /// Geometric mean of the width of edges in pixels of the image and at 1,000 px.
     static let blur = Limit(.atMost(5.9), "readable images reach 5.5, most of them 4.5; blurred ones start at 7.4")
-    /// From here on an image is rejected even if its largest print, the MRZ, can still be read.
+    /// From this value on, an image is rejected even if its largest print, the MRZ, can still be read.
     static let hopelessBlur = Limit(.atMost(6.5), "blurred beyond this, only the largest print can be read")
-    /// Coherence of the directions of strong gradients, where edges are wide.
+    /// Coherence of the directions of strong gradients, if edges are wide.
     static let motion = Limit(
         .below(0.42),
         "print and security print of sharp images reach 0.27, images taken by a moving hand 0.66 to 0.97")
-    /// The same as ``blur``, from which that coherence is a movement's.
+    /// The same as ``blur``: from this value on, that coherence means movement.
     static let movedEdges = Limit(
         .atMost(4.2), "barcodes and rules of tables also agree on one direction, but are sharp")
     /// Mean luminance of the document, 0–255.
@@ -23,7 +23,7 @@ package enum Limits {
     static let contrast = Limit(.atLeast(25), "a dark image with less shows no print")
     /// Variance of the Laplacian at 1,000 px: only together with ``sharpPrint``.
     static let detail = Limit(.atLeast(25), "12 and more in readable images, but only small ones have less than 25")
-    /// Share of a document's area under thin dark strokes, where there is little detail.
+    /// Share of a document's area under thin dark strokes, if there is little detail.
     static let sharpPrint = Limit(
         .atLeast(0.006), "readable images with as little detail have 0.02 to 0.07, those whose print has run 0.003")
     /// Pixels of the document's longer side.
@@ -33,7 +33,7 @@ package enum Limits {
     static let pitch = Limit(.atLeast(7), "smaller print is not to be trusted without its check digits")
     /// Share of the document under glare.
     static let glare = Limit(.atMost(0.005), "0 in usable images, 0.007 to 0.2 where print is lost")
-    /// From here on an image is rejected even if its text can be read.
+    /// From this value on, an image is rejected even if its text can be read.
     static let hopelessGlare = Limit(
         .atMost(0.0176),
         "a readable crop on white paper reaches 0.015; lamps that hide the portrait or the print start at 0.0207")
@@ -43,26 +43,26 @@ package enum Limits {
     /// The same after the tint of the paper or the light was taken out, in a grey copy.
     static let balancedColour = Limit(
         .above(7.5), "grey copies under warm and cold lamps measure 1 to 4, paper of one colour with black print 14")
-    /// The most colour that a lamp gives to grey paper.
+    /// The most colour that a lamp can give to grey paper.
     static let tint = Limit(
         .above(24), "lamps from warm white to daylight give grey paper 0 to 21; more is the document's own")
-    /// Mean luminance from which the absence of colour counts, where only a tint is left.
+    /// Mean luminance from which the absence of colour counts, if only a tint is left.
     static let tintBrightness = Limit(.atLeast(110), "in dim images little is left of any colour")
-    /// The least chroma of a crop without text and face that is taken for a document.
+    /// The lowest chroma at which a crop without text or a face is taken for a document.
     static let colourfulPrint = Limit(.above(16), "four times what a grey image may have")
-    /// The same outside the document, where the document itself is grey.
+    /// The same outside the document, if the document itself is grey.
     static let backgroundOfPhotocopy = Limit(
         .below(6),
         "the noise of a grey image reaches 4; tables of stone measure 7 and 8 under white light, 15 and more under warm"
     )
-    /// Share of the image in mid-tones, where the image is grey.
+    /// Share of the image in mid-tones, if the image is grey.
     static let midtones = Limit(
         .below(0.35), "photos have half of the image in mid-tones, drawings and scans of print 3 to 24 %")
     /// Longer over shorter side of the document.
     static let aspectRatio = Limit(
         .within(1.29...1.78),
         "ID-1 1.586, ID-2 and ID-3 1.42 (ISO/IEC 7810), widened for oblique views: 1.34 to 1.61 were measured")
-    /// Longer over shorter side of an outline that may be a document's.
+    /// Longer over shorter side of an outline that may be that of a document.
     static let outlineAspectRatio = Limit(.below(1.9), "longer things are receipts, rulers and screens")
     /// How far a corner lies outside the frame, over the document's width.
     static let cornerOutside = Limit(.atMost(0.03), "what an outline's corners are uncertain by")
@@ -73,7 +73,7 @@ package enum Limits {
     static let cardAspectRatio = Limit(
         .within(1.47...1.71),
         "ID-1 1.586 (ISO/IEC 7810), 7 % for oblique views; a card that lacks a tenth has 1.43 or 1.76")
-    /// ``aspectRatio`` where the client chose a format: the same widening of its own proportions.
+    /// ``aspectRatio`` if the client chose a format: the same widening of its own proportions.
     static func aspectRatio(of format: DocumentFormat?) -> Limit {
         switch format {
         case nil: self.aspectRatio
@@ -81,7 +81,7 @@ package enum Limits {
         case .td2, .td3: Limit(.within(1.29...1.59), "ID-2 and ID-3 1.42 (ISO/IEC 7810), widened for oblique views")
         }
     }
-    /// ``cardAspectRatio`` where the client chose a format.
+    /// ``cardAspectRatio`` if the client chose a format.
     static func cardAspectRatio(of format: DocumentFormat?) -> Limit {
         switch format {
         case nil, .td1: self.cardAspectRatio
@@ -93,9 +93,9 @@ package enum Limits {
     static let clearOfBorder = 0.02
     /// How far a document extends beyond the frame, over its height, judged by its MRZ.
     static let beyondFrame = Limit(.atMost(0.15), "the tenth that perspective makes it uncertain by, and a margin")
-    /// The same, at least, before an outline cut short by the frame is believed.
+    /// The least of the same at which an outline cut short by the frame is believed.
     static let outlineBeyondFrame = Limit(.atMost(0.03), "what reading an MRZ's place is uncertain by")
-    /// How much of its height an outline lacks that lies on the frame, beside the size that its MRZ implies.
+    /// How much of its height an outline that lies on the frame lacks, compared with the size that its MRZ implies.
     static let missingHeight = Limit(
         .atMost(0.14), "0.1 in a steep view of a whole page, 0.28 and more where a part is cut")
     /// Share of an outline that edges back, from which its corners are believed to be the document's.
@@ -117,7 +117,7 @@ package enum Limits {
     /// The same on a back over that on its front.
     static let portraitOfOtherSide = Limit(
         .atLeast(0.6), "one portrait in two photos measures 0.74 and more, and a ghost image has about half its size")
-    /// Characters that a glance sees of each of three lines of 30: 24 to 32 in photos of cards.
+    /// Characters that a quick look finds in each of three lines of 30: 24 to 32 in photos of cards.
     static let cellsOfCard = 20.0...36.0
     /// Share of the patches that show a printing machine's dots, in an image whose raster stands out.
     static let halftone = Limit(
@@ -131,7 +131,7 @@ package enum Limits {
     /// Distance of a ghost image from the portrait, by dlib's network.
     static let ghostDistance = Limit(
         .below(0.7), "ghost images of one person reach 0.69, those of another start at 0.61, and their median is 0.76")
-    /// The least that the engine describes, which is what ``ghostEyeDistance`` compares.
+    /// The smallest face that the engine can describe, as ``ghostEyeDistance`` requires.
     package static let leastGhostEyeDistance = 22.0
     /// Pixels between the eyes of a ghost image that is compared.
     package static let ghostEyeDistance = Limit(
@@ -144,13 +144,13 @@ package enum Limits {
         .below(0.87),
         "what nobody punched reaches 0.83, a dark emblem on a grey table; most holes of 6 mm have 0.9 and more")
 
-    /// Depth of a piece that an edge lacks, over the document's longer side.
+    /// Depth of a piece missing from an edge, over the document's longer side.
     static let tornEdge = Limit(
         .below(0.03), "what nobody tore measures 0; of an ID-1 card this is 2.6 mm, and less may be the wear of years")
 
     // MARK: VIZ text
     //
-    // Chosen where nothing else is said. With lower values misread characters contradict what is right; with higher ones fewer
+    // Chosen unless stated otherwise. With lower values, misread characters contradict correct data; with higher ones, fewer
     // values are read, compared and reported.
 
     /// The reader's least confidence in an MRZ character that a comparison uses.
@@ -163,14 +163,14 @@ package enum Limits {
     static let legibleVIZText = 0.85
     /// The same for a reported value that no other source has.
     static let reportedVIZText = 0.97
-    /// The same for a name that agrees with the MRZ, where only its small letters and accents are in question.
+    /// The same for a name that agrees with the MRZ, if only its small letters and accents are in question.
     static let agreeingVIZText = 0.8
-    /// The same where a second reading gave the same text.
+    /// The same if a second reading gave the same text.
     package static let confirmedTwiceVIZText = 0.93
-    /// The same where the other network, trained apart, gave the same text and is as certain as of a reported value: of 345 drawn lines
+    /// The same if the other network, trained apart, gave the same text and is as certain as of a reported value: of 345 drawn lines
     /// that were so, 20 were wrong (5.8 %); of those that one network alone is as certain of, one in seven.
     static let doubtfulVIZText = 0.35
-    /// The same for a line with a word such as SPECIMEN. Lower, and a misread word takes a document for a specimen.
+    /// The same for a line with a word such as SPECIMEN. If this is lower, a misread word makes a document a specimen.
     static let specimenWord = 0.9
 
     // MARK: Images of persons
@@ -198,7 +198,7 @@ package enum Limits {
     static let roll = Limit(
         .within(-25...25),
         "ISO/IEC 19794-5: ±8°; the alignment undoes any rotation, but people do not hold a camera at such an angle")
-    /// How far the nose lies off the middle, in eye distances.
+    /// How far the nose is from the middle, in eye distances.
     static let yawOffset = Limit(.within(-0.25...0.25), "ISO/IEC 19794-5: ±5°; 0.25 is a head turned by about 40°")
     /// Mean luminance of the face, linear light.
     static let darkFace = Limit(.atLeast(0.01), "dark skin in a dim room lies near 0.03")

@@ -1,13 +1,13 @@
 /// Judges the liveness of a person by one selfie.
 ///
 /// A single image can be enough to reject, never to accept: passive PAD signals do not separate live faces from good
-/// artefacts, so the best outcome is WARNING LIVENESS_UNDETERMINED. Only a challenge of the server can pass, unless the
+/// artefacts, so the best outcome is WARNING LIVENESS_UNDETERMINED. Only a challenge from the server can pass, unless the
 /// partner accepts passive signals without a finding. Labels as in Jumio's contract.
 package enum LivenessRules {
     /// How far an outcome can be trusted.
     package static let assurance = "evidence"
 
-    /// Whether measuring signals is worthwhile: liveness runs only where a conforming face was found.
+    /// Whether measuring signals is worthwhile: liveness runs only if a conforming face was found.
     package static func isWorthwhile(_ image: FaceStageFacts.Image) -> Bool {
         FaceConformity(faces: image.faces).isConform
     }
@@ -17,7 +17,7 @@ package enum LivenessRules {
     ///   - passive: The signals, or `nil` when they were not measured.
     ///   - image: The image, whose size may be that of a screen.
     ///   - document: Whether a document may be shown in place of a person.
-    ///   - suffices: Whether passive signals pass where all were measured and none was found.
+    ///   - suffices: Whether passive signals pass if all were measured and none was found.
     package static func decide(
         faces: [FaceFacts], passive: LivenessFacts?, image: ImageFacts? = nil, document: DocumentAsSelfie? = nil,
         suffices: Bool = false
@@ -26,7 +26,7 @@ package enum LivenessRules {
         if faults.contains(.noFace) { return self.rejected(.noFacePresent) }
         if faults.contains(.severalFaces) { return self.rejected(.multiplePeople) }
         if faults.contains(.notFullyVisible) { return self.rejected(.faceNotFullyVisible) }
-        // Nobody is rejected for it: a person may stand before such text.
+        // Nobody is rejected for it: a person may stand in front of such text.
         let isDocument = document?.isSuspected == true
         if !faults.isEmpty {
             return CapabilityDecision(type: .warning, label: isDocument ? .idUsedAsSelfie : .badQuality)

@@ -141,7 +141,7 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
     package var part: String?
     /// The error of Jumio's mobile SDK that asks the person for this; `nil`: it has none.
     package var mobileCode: String?
-    /// What to tell the person, in English; `insp.reasons` has further languages.
+    /// Advice for the person, in English; `insp.reasons` has further languages.
     package var advice: String
 
     init(_ code: Reason, label: String, part: String? = nil) {
@@ -181,7 +181,7 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
     /// The reason in the table that explains a label of these parts.
     private static func explaining(_ label: String, of parts: [String]) -> ReasonRecord {
         for code in Reason.allCases where code.explains(label) {
-            // The last part that it concerns: of a portrait and a selfie, the selfie is what can be taken again.
+            // The last part that it concerns: of a portrait and a selfie, only the selfie can be taken again.
             let concerned = parts.last { part in code.row.parts.contains { $0.rawValue == part } }
             if concerned != nil { return ReasonRecord(code, label: label, part: concerned) }
         }

@@ -3,7 +3,7 @@
 /// Each finding has a weight w between 0 and 1. The score lies in the band of the decision, `low` to `high`:
 /// `low + (high - low) · (1 - Π(1 - w))`, rounded. Another finding never lowers it, and their order does not count.
 package enum RiskRules {
-    /// What raises the score.
+    /// A finding or circumstance that raises the score.
     package struct Finding: Codable, Sendable, Hashable {
         /// The capability and its label, such as `dataChecks.MRZ_CHECKSUM`, or one of ``Circumstance``.
         package var name: String
@@ -11,7 +11,7 @@ package enum RiskRules {
         package var weight: Int
     }
 
-    /// What makes a decision less certain without objecting to anything. RESULTS.md has the same; a test holds them equal.
+    /// A circumstance that makes a decision less certain but is no objection. RESULTS.md has the same list; a test keeps them equal.
     package enum Circumstance: String, Sendable, CaseIterable {
         /// PAD signals that do not count alone.
         case signals = "liveness.SIGNALS"
@@ -39,7 +39,7 @@ package enum RiskRules {
         return Decision.Risk(score: Int(score.rounded()), findings: findings.isEmpty ? nil : findings)
     }
 
-    /// Each once, whichever parts it concerns, in the order of the capabilities. What did not run after a rejection says nothing.
+    /// Each label once, whichever parts it concerns, in the order of the capabilities. Capabilities skipped after a rejection add nothing.
     private static func findings(_ capabilities: Capabilities, of type: DecisionType) -> [Finding] {
         var found: [Finding] = []
         func add(_ name: String, _ weight: Int) {
@@ -76,11 +76,11 @@ extension DecisionType {
 }
 
 extension DecisionLabel {
-    /// The weight of its finding in hundredths, 0 for what is none. `insp.label` has the same; a test holds them equal.
+    /// The weight of its finding in hundredths; 0 if it is not a finding. `insp.label` has the same; a test holds them equal.
     package var risk: Int {
         switch self {
         case .ok, .match, .enrolled: 0
-        // Somebody deceives, or the document is not what it seems.
+        // Somebody is deceiving, or the document is not what it seems.
         case .digitalCopy, .nfcCertificate, .mismatchVIZMRZData, .mismatchingDatapoints, .noMatch, .fake,
             .manipulatedDocument, .idUsedAsSelfie:
             90
@@ -88,7 +88,7 @@ extension DecisionLabel {
         case .mismatchFrontBack, .challengeFailed, .watermark, .ghostImageDifferent: 70
         case .blackWhite: 60
         case .sample, .notADocument, .multiplePeople, .underage, .punched: 50
-        // Nothing proves it, or it could not be looked at.
+        // Nothing proves it, or it could not be checked.
         case .livenessUndetermined, .noFacePresent, .notPossible: 40
         case .documentExpiry, .ageUndetermined, .challengeTimeout, .partOfDocumentHidden, .damagedDocument,
             .notEnrolled:

@@ -1,8 +1,8 @@
 /// Whether the images show the sides that they were sent as, and if not, which side is missing.
 ///
-/// A genuine pair must not be rejected: where the evidence of one image is not certain, the other's must agree.
+/// A genuine pair must not be rejected: if the evidence of one image is not certain, the other's must agree.
 package struct SideRules {
-    /// What the front's image and the back's lack: the side that each should show. Concerns the part that was sent as it.
+    /// The side that the front's or the back's image should show but lacks. Concerns the part that was sent as that side.
     package let missing: [RejectReason]
     /// Whether the evidence leaves no doubt; otherwise it is worth a warning.
     package let isCertain: Bool
@@ -40,7 +40,7 @@ package struct SideRules {
             let showsFront = first.kind == .front || !front.faces.isEmpty || !knowsFaces
             (self.missing, self.isCertain) = ([showsFront ? noBack : noFront], true)
         case (nil, .front) where front.faces.isEmpty:
-            // The portrait is where the back should be, and the front shows none.
+            // The portrait is on the image sent as the back, and the front shows none.
             (self.missing, self.isCertain) = ([noFront, noBack], false)
         default: (self.missing, self.isCertain) = ([], false)
         }
@@ -54,7 +54,7 @@ package struct SideRules {
         return Limits.portraitOfOtherSide.allows(other / max(one, .leastNonzeroMagnitude))
     }
 
-    /// Whether both parts are one file, or were decoded from the same pixels: no two photos measure the same.
+    /// Whether both parts are one file, or were decoded from the same pixels: no two photos have the same measurements.
     static func isSameImage(_ front: DocumentFacts, _ back: DocumentFacts) -> Bool {
         front.image == back.image && front.quality == back.quality && front.outline == back.outline
             && front.mrz?.lines == back.mrz?.lines && front.barcodes.map(\.text) == back.barcodes.map(\.text)

@@ -14,7 +14,7 @@ package enum SimilarityRules {
 
     /// The decision with its reasons.
     package struct Outcome: Sendable, Hashable {
-        /// PASSED if the faces match; otherwise REJECTED, or WARNING where they cannot be compared.
+        /// PASSED if the faces match; otherwise REJECTED, or WARNING if they cannot be compared.
         package var decision: CapabilityDecision
         /// `nil` when nothing was compared.
         package var match: FaceMatch?

@@ -94,7 +94,7 @@ extension UsabilityRules {
                 "faceShare", self.faceShare(facts), Limits.faceOfDocument, counts: isCrop,
                 note: "counts only for a crop without text"))
         if isCrop, facts.faces.isEmpty {
-            // Only shape and colours can show that this is a document.
+            // Only its shape and colours can show that this is a document.
             rows.append(
                 Measurement(
                     "frameAspectRatio", self.frameAspectRatio(facts), Limits.aspectRatio, note: "the image is empty"))
@@ -168,7 +168,7 @@ extension UsabilityRules {
             uniqueKeysWithValues: sides.map { ($0, self.decideBeforeReading($1, part: $0.rawValue)) })
         for missing in SideRules(front: sides[.front], back: sides[.back], knowsFaces: false).missing {
             guard let kind = missing.part.flatMap(PartKind.init), var decision = decisions[kind] else { continue }
-            // Lines that are not read may be others' than a card's.
+            // Lines that were not read may belong to something other than a card.
             if decision.type == .passed { decision = CapabilityDecision(type: .warning, label: .missingPage) }
             decision.reasons.append(missing)
             decisions[kind] = decision

@@ -2,10 +2,10 @@
 extension UsabilityRules {
     /// What the outline and the MRZ show.
     struct MissingPart {
-        /// How far the document extends beyond the frame according to its MRZ, relative to its height; `nil` without an MRZ, or where the
+        /// How far the document extends beyond the frame according to its MRZ, relative to its height; `nil` without an MRZ, or if the
         /// whole outline is inside the frame.
         var beyondFrame: Double?
-        /// How much of its height an outline on the frame lacks, where the MRZ agrees that something is missing.
+        /// How much of its height an outline on the frame lacks, if the MRZ agrees that something is missing.
         var missingHeight: Double?
         /// Whether the outline alone is believed: no MRZ proves the image readable.
         var judgesOutline: Bool

@@ -19,7 +19,7 @@ package enum UsabilityRules {
 
     /// Judges one side of a document.
     ///
-    /// An image whose text proves that it can be read is not rejected for hidden parts, for glare and blur only where they
+    /// An image whose text proves that it can be read is not rejected for hidden parts, for glare and blur only if they
     /// are massive, and for missing parts where its MRZ shows that there must be more: those measure the risk that
     /// something is illegible. It is rejected as a copy, for darkness (the portrait and the security print cannot be
     /// judged) and if the document is too small in it.
@@ -54,7 +54,7 @@ package enum UsabilityRules {
         let quality = facts.quality
         let dark = Self.isDark(quality)
         if !Self.assessesColour(facts, reading: reading) {
-            // The image checks say so.
+            // The image checks report this.
         } else if Self.isBlackAndWhite(facts) {
             findings.append(Finding(label: .blackWhite, reason: .blackWhiteCopy))
         } else if !dark, Self.isPhotocopy(facts) {
@@ -148,7 +148,7 @@ package enum UsabilityRules {
         facts.image.isGrey != true || reading != .proven
     }
 
-    /// Grey inside the outline, colour outside; or all of the document in one tint that a lamp can give.
+    /// Grey inside the outline and colour outside, or the whole document in one tint that a lamp can cause.
     static func isPhotocopy(_ facts: DocumentFacts) -> Bool {
         guard Self.shouldHaveColour(facts), let background = facts.quality.backgroundChroma else { return false }
         if !Limits.colour.allows(facts.quality.chroma) { return !Limits.backgroundOfPhotocopy.allows(background) }
@@ -174,16 +174,16 @@ package enum UsabilityRules {
         return !Limits.detail.allows(quality.laplacianVariance) && !Limits.sharpPrint.allows(print)
     }
 
-    /// Whether the strokes of one direction are blurred away. A barcode has strokes of one direction only, so one that was
-    /// read excuses it.
+    /// Whether the strokes of one direction are blurred away. A barcode has strokes of one direction only, so a barcode that
+    /// was read explains this.
     static func isMoved(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
         let readsMRZ = facts.mrz != nil && facts.barcodes.isEmpty
         guard let coherence = facts.quality.coherence, reading != .proven || readsMRZ else { return false }
         return !Limits.motion.allows(coherence) && !Limits.movedEdges.allows(Self.blur(facts.quality))
     }
 
-    /// Whether the whole document can be seen: a corner under a finger or outside the frame is no damage, nor is one of an
-    /// outline that may be another paper's.
+    /// Whether the whole document can be seen: a corner under a finger or outside the frame is not damage, nor is one of an
+    /// outline that may belong to another sheet.
     static func isInView(_ facts: DocumentFacts) -> Bool {
         guard let outline = facts.outline, Limits.trustedOutline.allows(outline.support) else { return false }
         return outline.cornersOutside == 0 && Limits.occlusion.allows(facts.quality.occlusion ?? 0)
@@ -194,7 +194,7 @@ package enum UsabilityRules {
     }
 
     /// How blurred the image is. Edges are wide in relation to the document in every small image, and wide in
-    /// pixels in every large one; blur makes them both.
+    /// pixels in every large one; blur makes them wide in both.
     static func blur(_ quality: QualityFacts) -> Double {
         quality.edgeWidth * (min(quality.documentWidth, Self.widestView) / 1000).squareRoot()
     }

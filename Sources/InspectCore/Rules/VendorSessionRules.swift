@@ -27,7 +27,7 @@ enum VendorSessionRules {
 /// An answer of a vendor's server, in either of two spellings: that of FaceTec's 10.x server (`responseBlob`, `didError`,
 /// `result.livenessProven`), and that of its migration guide (`sessionResponseBlob`, `livenessPassed` or `wasLivenessPassed`).
 package struct VendorSessionAnswer: Sendable, Hashable {
-    /// What the answer says, in this program's terms.
+    /// The content of the answer, in this program's terms.
     package var facts: VendorSessionFacts
     /// Whether a further blob may come. A 10.x client tries again after `livenessProven` false; the guide's answers are final.
     package var isOpen: Bool
@@ -36,7 +36,7 @@ package struct VendorSessionAnswer: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - members: The JSON object's members by name.
-    ///   - former: The answer to the session's former blob: what it said stands until the server says something else.
+    ///   - former: The answer to the session's previous blob, which stands until the server answers differently.
     ///   - scansDocument: Whether the client scans a document in the session. The server mentions a scan only once it has begun.
     /// - Throws: ``InspectError`` with ``ErrorCode/vendorResponseInvalid``, naming the field, or with ``ErrorCode/vendorRefused`` if
     ///   the server reports an error.
@@ -81,12 +81,12 @@ package struct VendorSessionAnswer: Sendable, Hashable {
         let livenessPassed = said.first ?? previous?.livenessPassed
         self.facts = VendorSessionFacts(
             sessionResponseBlob: blobs.first, success: success, livenessPassed: livenessPassed,
-            // The vendor's level 0 is "no match"; how much is enough is for the deployment to say.
+            // The vendor's level 0 is "no match"; the deployment decides which level is enough.
             matched: isMatch.first ?? (level == nil ? previous?.matched : level == 0 ? false : nil),
             matchLevel: level ?? previous?.matchLevel,
             reason: try answer.text("reason", limit: 1024).flatMap(VendorSessionFacts.word))
         let isOfServer = answer.has("responseBlob") || result != nil
-        // A scan that has begun must be completed, whatever comes between.
+        // Once begun, a scan must be completed, whatever happens in between.
         let wasScanning = former?.isOpen == true && previous?.livenessPassed == true
         self.isOpen = isScanning ?? (isOfServer && (livenessPassed != true || wasScanning || scansDocument))
     }
@@ -156,12 +156,12 @@ private struct VendorMembers {
 }
 
 extension VendorSessionFacts {
-    /// Bytes of a blob at most.
+    /// Largest blob, in bytes.
     package static let blobLimit = 8 << 20
-    /// Bytes of an answer at most: its blob, and an image of the audit trail, which is dropped.
+    /// Largest answer, in bytes: its blob, and an image of the audit trail, which is dropped.
     package static let answerLimit = 2 * blobLimit
 
-    /// A free text of the vendor's could hold anything.
+    /// Free text from the vendor could contain anything.
     static func word(_ text: String) -> String? {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {

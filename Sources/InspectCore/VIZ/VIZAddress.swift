@@ -1,4 +1,4 @@
-/// An address as printed, taken apart where its lines say what is what.
+/// An address as printed, split into its parts if its lines make clear which is which.
 struct VIZAddress: Hashable {
     var street: String?
     var city: String?
@@ -9,10 +9,10 @@ struct VIZAddress: Hashable {
     init?(_ text: String) {
         var lines = text.split(separator: "\n").map { Self.numbered($0.trimmingBlanks) }.filter { !$0.isEmpty }
         guard !lines.isEmpty else { return nil }
-        // `KOELN, HEIDESTR. 17`: on one line, commas stand between what others print on two.
+        // `KOELN, HEIDESTR. 17`: on one line, commas separate what others print on two.
         if lines.count == 1, Self.american(lines[0]) == nil {
             let parts = lines[0].split(separator: ",").map { $0.trimmingBlanks }.filter { !$0.isEmpty }
-            // A town stands after the comma only where its postal code says so: `12 HIGH STREET, FLAT B`.
+            // A town stands after the comma only if its postal code says so: `12 HIGH STREET, FLAT B`.
             if parts.count == 2,
                 parts.contains(where: { Self.european($0) != nil })
                     || !Self.hasHouseNumber(parts[0]) && !Self.isPartOfHouse(parts[0])
@@ -70,7 +70,7 @@ struct VIZAddress: Hashable {
         return (String(match.code), String(match.city))
     }
 
-    /// `FLAT B`, which some print before the street.
+    /// `FLAT B`, which some documents print before the street.
     private static func isPartOfHouse(_ line: String) -> Bool {
         let words: Set = ["FLAT", "APARTMENT", "APT", "UNIT", "SUITE", "ROOM", "FLOOR", "BLOCK"]
         return VIZLabel.plain(line).contains(where: words.contains)

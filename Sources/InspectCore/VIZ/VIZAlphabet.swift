@@ -10,7 +10,7 @@ enum VIZAlphabet {
     /// Whether words that nothing else proves may be reported of this state's documents.
     static func isReadable(_ state: String?) -> Bool { state.map { !self.others.contains($0) } ?? true }
 
-    /// Marked letters that a state's languages lack, and the letter of theirs that small print makes look like each.
+    /// Letters with marks that a state's languages lack, each with the letter of those languages that it resembles in small print.
     private static let mistaken: [String: [Character: Character]] = {
         let turkic = "ÌİÍİÎİĪİŚŞŠŞĢĞĜĞĆÇČÇ"
         let german = "ŪÜŌÖĀÄĂÄ"
@@ -52,7 +52,7 @@ enum VIZAlphabet {
         return line
     }
 
-    /// ß looks like B to it; German has no other word for a street.
+    /// The recogniser reads ß as B; German has no other word for a street.
     static func street(_ text: String, state: String?) -> String {
         guard let state, ["D", "DEU", "AUT"].contains(state) else { return text }
         return text.replacing("STRABE", with: "STRASSE").replacing("traBe", with: "traße")

@@ -1,6 +1,6 @@
-/// Issuing authorities that say what they are, where their label is not legible.
+/// Issuing authorities that are recognised by their names if their label is not legible.
 enum VIZAuthority {
-    /// How authorities' names begin; nothing else that a data page prints under the day of birth does.
+    /// How authorities' names begin; nothing else that a data page prints under the day of birth begins so.
     private static let beginnings = [
         "MINISTRY OF", "MINISTERE", "MINISTERIO", "MINISTERO", "MINISTERSTVO", "MINISTERSTWO", "MINISTARSTVO",
         "MINISTERIUM", "DEPARTMENT OF", "HM PASSPORT", "PREFECTURE", "STADT", "STADTVERWALTUNG", "LANDRATSAMT",
@@ -70,7 +70,7 @@ enum VIZAuthority {
         return confidences[beside.clamped(to: confidences.indices)].contains { $0 < Limits.reportedVIZText }
     }
 
-    /// The only line under `top` that is one.
+    /// The only line under `top` that is an authority.
     static func line(_ lines: [VIZLine], below top: Double) -> Int? {
         let found = lines.indices.filter { index in
             let line = lines[index]

@@ -20,7 +20,7 @@ enum VIZDate {
         return table
     }()
 
-    /// Which of day and month stands first where both are numbers.
+    /// Whether day or month stands first if both are numbers.
     enum Order: Hashable {
         case dayFirst
         case monthFirst
@@ -53,7 +53,7 @@ enum VIZDate {
         }
     }
 
-    /// Whether `text` is a day's numbers and nothing else, and no calendar has that day, whichever of day and month stands first.
+    /// Whether `text` is a day's numbers and nothing else, and no calendar has that day, whether day or month stands first.
     ///
     /// Zeros are unknown parts, and years far off are other eras or no limit. Nepal's months have up to 32 days, which no other
     /// state's have, and a month of another calendar may have more days than the Gregorian one.
@@ -108,7 +108,7 @@ enum VIZDate {
             if numbers.count == 3, numbers.allSatisfy(\.isNumber) {
                 found.formUnion(self.days(numbers.map(\.text), order))
             }
-            // 2005 0501, 200505-01: one of the hyphens was overlooked.
+            // 2005 0501, 200505-01: one of the hyphens was missed.
             if numbers.count > 1, numbers.prefix(2).allSatisfy(\.isNumber) {
                 let (first, rest) = (numbers[start].text, numbers[start + 1].text)
                 if [[4, 4], [6, 2]].contains([first.count, rest.count]), first.hasPrefix("19") || first.hasPrefix("20")
@@ -182,7 +182,7 @@ enum VIZDate {
     private static func days(day: Int, months words: [String], year: String) -> [CalendarDate] {
         let months = words.map { self.months[self.plain($0), default: []] }.filter { !$0.isEmpty }
         guard let first = months.first else { return [] }
-        // Two languages name the same month: take the months that both allow.
+        // Two languages name the same month: keep the months that both allow.
         let both = months.dropFirst().reduce(first) { $0.isDisjoint(with: $1) ? $0.union($1) : $0.intersection($1) }
         return self.years(year).flatMap { year in both.map { CalendarDate(year: year, month: $0, day: day) } }
             .filter(\.isValid)

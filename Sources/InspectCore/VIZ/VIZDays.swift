@@ -1,6 +1,6 @@
 /// What is known about a document's days: it decides how its printed dates are read.
 struct VIZDays: Hashable {
-    /// Whether day or month stands first; `nil` where nothing says so.
+    /// Whether day or month stands first; `nil` if nothing says so.
     var order: VIZDate.Order?
     var birth: CalendarDate?
     var expiry: CalendarDate?
@@ -16,7 +16,7 @@ struct VIZDays: Hashable {
 
     /// The top of the lowest line that shows name or birth by the machine-readable data: titles stand above it.
     var top: Double?
-    /// How many digits the numbers of the document's other days have: a day of fewer digits may be what is left of it.
+    /// How many digits the numbers of the document's other days have: a day with fewer digits may have been cut off.
     var shapes: [[Int]] = []
 
     /// Years between issue and expiry that states use.
@@ -37,7 +37,7 @@ struct VIZDays: Hashable {
         let heads: Set<VIZField> = [.lastName, .firstName, .dateOfBirth]
         let known = (expected?.values ?? []).filter { heads.contains($0.field) } + (expected?.names ?? [])
         self.top = known.compactMap { value in lines.first { value.isShown(in: $0.text) }?.place.y }.max()
-        // A card's back bears neither: what says that it is an authority is no title there.
+        // A card's back bears neither: there, the name of an authority is not a title.
         if self.top == nil, expected?.isCard == true { self.top = -.infinity }
         for line in lines {
             let days = VIZDate.readings(line.text)
@@ -65,7 +65,7 @@ struct VIZDays: Hashable {
         text.split { !$0.isNumber }.map(\.count)
     }
 
-    /// The day that `text` denotes as `field`; `nil` where several are possible, or where the text may be cut.
+    /// The day that `text` denotes as `field`; `nil` if several are possible, or if the text may be cut off.
     func day(_ text: String, of field: VIZField) -> CalendarDate? {
         guard let day = self.only(text, of: field) else { return nil }
         if field == .issuingDate, let expiry, self.isWholeTerm(day, expiry) { return day }
@@ -140,9 +140,9 @@ struct VIZDays: Hashable {
     }
 }
 
-/// Values of fields that are codes.
+/// Values of the fields that contain codes.
 enum VIZValue {
-    /// M, F or X, of which the last language decides: `K/M` is a man's in Azerbaijan, `K/F` a woman's in Poland.
+    /// M, F or X; the last language decides: `K/M` is a man's in Azerbaijan, `K/F` a woman's in Poland.
     static func gender(_ text: String) -> String? {
         let words = VIZLabel.plain(text)
         guard let last = words.last, words.count <= 3 else { return nil }

@@ -8,7 +8,7 @@ package struct VIZExpectation: Sendable, Hashable {
         var date: CalendarDate?
         /// The source may have cut it.
         var isTruncated = false
-        /// The MRZ has a filler where the name may begin: the reader may have taken its first letter for one.
+        /// The MRZ has a filler where the name may begin: the reader may have misread the first letter as a filler.
         var mayLackStart = false
 
         /// Approximate number of printed characters; dates range from `1.2.74` to `30 MAR/MAR 1972`.
@@ -39,7 +39,7 @@ package struct VIZExpectation: Sendable, Hashable {
     var isCard = false
     /// Whether the MRZ is that of a visa in the states of Schengen's uniform format.
     var isSchengenVisa = false
-    /// The names, also where the reader was not sure of them: a VIZ that shows them proves both.
+    /// The names, even if the reader was not sure of them: a VIZ that shows them proves both.
     var names: [Value] = []
 
     /// As in an MRZ.
@@ -105,7 +105,7 @@ package struct VIZExpectation: Sendable, Hashable {
         }
     }
 
-    /// The values by the sides' own machine-readable data; `nil` where there are none.
+    /// The values by the sides' own machine-readable data; `nil` if there are none.
     package init?(sides: [DocumentFacts], today: CalendarDate) {
         for side in sides {
             if let reading = side.mrz, let mrz = MRZDocument(lines: reading.lines, today: today) {

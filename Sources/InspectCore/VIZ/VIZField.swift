@@ -17,7 +17,7 @@ package enum VIZField: String, Codable, Sendable, CaseIterable {
     case personalNumber = "personalNumber"
     case address = "address"
 
-    /// Whether its value is words, which nothing proves.
+    /// Whether its value consists of words, which nothing proves.
     var isText: Bool {
         [.lastName, .firstName, .placeOfBirth, .issuingAuthority, .address, .nationality].contains(self)
     }

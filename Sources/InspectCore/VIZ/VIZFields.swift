@@ -6,7 +6,7 @@ package struct VIZFields {
     struct Reading: Hashable {
         var field: VIZField
         var value: String
-        /// The day, where the field is a date that can be read in one way only.
+        /// The day, if the field is a date that can be read in one way only.
         var date: CalendarDate?
         /// The certainty of the value's least certain character.
         var confidence: Double
@@ -14,7 +14,7 @@ package struct VIZFields {
         var isConfirmed = false
         /// Index of the line that the value stands on.
         var line: Int
-        /// Index of the line and of those that go on with it.
+        /// Index of the line and of those that continue it.
         var lines: [Int] = []
 
         /// Whether it may be reported although no other source has it.
@@ -31,7 +31,7 @@ package struct VIZFields {
             }
         }
 
-        /// The least confidence that the second reading itself needs: it is sure where the first is not nearly so.
+        /// The least confidence that the second reading itself needs: it is often much surer than the first.
         var confirmingLimit: Double {
             self.confidence >= Limits.confirmedTwiceVIZText ? Limits.confirmedVIZText : Limits.reportedVIZText
         }
@@ -42,7 +42,7 @@ package struct VIZFields {
     let layout: VIZLayout
     /// Fields whose values stand in two places and differ.
     let ambiguous: Set<VIZField>
-    /// Fields whose label was found and no value.
+    /// Fields whose label was found but not their value.
     let withoutValue: Set<VIZField>
 
     /// - Parameter dates: What is known about the document's days.
@@ -132,13 +132,13 @@ package struct VIZFields {
         let line = Self.spelt(facts.lines[index], field)
         var characters = characters
         if field.isDate, let day = VIZDate.range(line.text), characters.contains(day.lowerBound) {
-            // What stands beside a day may be hard to read.
+            // Text next to a day may be hard to read.
             characters = day
         }
         let text = String(Array(line.text)[characters])
         let value = self.trimmed(text)
         guard !value.isEmpty, !VIZLabel.isLabel(value) else { return nil }
-        // A full stop that is none is no character of the value.
+        // A speck read as a full stop is not part of the value.
         let start =
             characters.lowerBound
             + (text.range(of: value).map { text.distance(from: text.startIndex, to: $0.lowerBound) } ?? 0)
@@ -181,7 +181,7 @@ package struct VIZFields {
             guard letters >= 3 else { return nil }
         }
         for more in layout.continuation(of: index, most: self.moreLines[field] ?? 0) {
-            // Another field's value, a day for example, is no second line of a name.
+            // Another field's value, for example a day, is not the second line of a name.
             if field == .issuingAuthority, facts.lines[more].text.count(where: \.isNumber) > 2 { break }
             let next = Self.spelt(facts.lines[more], field)
             let confidence = facts.isCut(next) ? 0 : next.confidence

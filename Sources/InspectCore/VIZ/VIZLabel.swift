@@ -1,10 +1,10 @@
-/// The labels beside or above a field, found in a line whose reading may have a few wrong letters.
+/// The labels next to or above a field, found in a line that may have been read with a few wrong letters.
 enum VIZLabel {
     /// One label in a line.
     struct Mark: Hashable {
         /// `nil` for a label of something else, a signature or a height for example.
         var field: VIZField?
-        /// Its characters in the line.
+        /// The position of its characters in the line.
         var characters: Range<Int>
         var letters: Int
     }
@@ -37,7 +37,7 @@ enum VIZLabel {
         Self.all.filter { $0.letters.count < Self.leastLetters }.map { ($0.letters, $0.field) }
     ) { first, _ in first }
 
-    /// Short names that are no label unless the same line names the field once more, in another language.
+    /// Short names that count as a label only if the same line names the field again in another language.
     private static let doubtful = Set(Self.short.keys).subtracting(Self.clear)
     private static let clear: Set<[UInt8]> = Set(
         [
@@ -53,7 +53,7 @@ enum VIZLabel {
         "ı": "I", "Ħ": "H", "Ŧ": "T",
     ]
 
-    /// The words of a text as letters; those that small print confuses are made equal.
+    /// The words of a text as letters; letters that look alike in small print are made equal.
     private static func folded(_ text: String) -> [[UInt8]] {
         VIZText.words(text).map { Self.fold($0) }.filter { !$0.isEmpty }
     }
@@ -123,7 +123,7 @@ enum VIZLabel {
         return words
     }
 
-    /// Every label in `text`, from left to right; none where the text is a value that happens to have a label's word.
+    /// Every label in `text`, from left to right; none if the text is a value that happens to have a label's word.
     static func marks(_ text: String) -> [Mark] {
         let words = Self.words(text)
         guard !words.isEmpty else { return [] }
@@ -144,7 +144,7 @@ enum VIZLabel {
                     } else if isWhole, let last = words.last, last.part > words[0].part,
                         let field = Self.almost(letters)
                     {
-                        // One wrong letter, beside the field's name in another language.
+                        // One wrong letter, next to the field's name in another language.
                         found.append((Mark(field: field, characters: characters, letters: letters.count), 1, true))
                     }
                 }
@@ -223,14 +223,14 @@ enum VIZLabel {
         return row[right.count] <= most ? row[right.count] : nil
     }
 
-    /// The field that `text` names; `nil` for a value, or where it names several.
+    /// The field that `text` names; `nil` for a value, or if `text` names several fields.
     static func field(_ text: String) -> VIZField? {
         guard Self.isLabel(text) else { return nil }
         let fields = Set(Self.marks(text).map(\.field))
         return fields.count == 1 ? fields.first ?? nil : nil
     }
 
-    /// Whether the line is labels and nothing else that counts.
+    /// Whether the line consists of labels and nothing else that counts.
     static func isLabel(_ text: String) -> Bool { Self.isLabel(text, marks: Self.marks(text)) }
 
     static func isLabel(_ text: String, marks: [Mark]) -> Bool {
@@ -238,7 +238,7 @@ enum VIZLabel {
         let words = Self.words(text)
         let other = words.filter { word in !marks.contains { $0.characters.overlaps(word.characters) } }
         let characters = Array(text)
-        // Labels have no numbers but their own, and what follows a colon is a value.
+        // Labels have no numbers except the field's number, and a value follows a colon.
         guard !other.contains(where: { characters[$0.characters].count(where: \.isNumber) > 1 }) else { return false }
         if let colon = characters.lastIndex(of: ":"), other.contains(where: { $0.characters.lowerBound > colon }) {
             return false
@@ -257,7 +257,7 @@ enum VIZLabel {
         }
     }
 
-    /// Whether the line is labels, of which one names a field, and not a word more, except labels of a language that is not known.
+    /// Whether the line consists only of labels, one of which names a field; labels in unknown languages are allowed.
     ///
     /// Stricter than ``isLabel(_:)``, for text that need be of no document: CLASS OF 2024 and PORT AUTHORITY have a label's word.
     static func isNothingElse(_ text: String) -> Bool {

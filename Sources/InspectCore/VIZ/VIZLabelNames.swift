@@ -1,6 +1,6 @@
 extension VIZLabel {
     /// Names of fields as documents print them, accents dropped, in the languages of Europe and the Americas that write Latin
-    /// letters; other scripts stand beside English or French.
+    /// letters; other scripts appear next to English or French.
     static let names: [VIZField: [String]] = [
         .lastName: [
             "SURNAME", "SURNAMES", "FAMILY NAME", "LAST NAME", "NOM", "NAME", "NACHNAME", "FAMILIENNAME", "APELLIDOS",
@@ -168,7 +168,7 @@ extension VIZLabel {
         .categories: ["CLASS", "CATEGORIES", "KLASSEN", "VEHICLE CLASS"],
     ]
 
-    /// Names of what is no field here: what stands under them is no value of a field.
+    /// Labels that name no field here: the text under them is not a field's value.
     static let others = [
         "SIGNATURE", "HOLDERS SIGNATURE", "SIGNATURE OF BEARER", "SIGNATURE DU TITULAIRE", "UNTERSCHRIFT", "FIRMA",
         "PODPIS", "ALLEKIRJOITUS", "NAMNTECKNING", "NIMIKIRJOITUS", "HANDTEKENING", "ASSINATURA", "UNDERSKRIFT", "IMZA",

@@ -7,14 +7,14 @@ struct VIZLayout {
         var line: Int
         var left: Double
         var right: Double
-        /// The value's characters, where it stands on the label's own line.
+        /// The value's characters, if it stands on the label's own line.
         var inline: Range<Int>?
         /// Whether the value follows a field's number, as on licences.
         var isNumbered = false
     }
 
     let labels: [Label]
-    /// Lines that are labels and nothing else.
+    /// Lines that consist only of labels.
     let isLabel: [Bool]
     private let lines: [VIZLine]
 
@@ -24,7 +24,7 @@ struct VIZLayout {
         let isEuropean = !Self.isAmerican(lines)
         let numbered = lines.map { Self.numbered($0, isEuropean: isEuropean) }
         let fields = Set(numbered.compactMap { $0?.field })
-        // One number before a line may be anything, a house's for example.
+        // A single number before a line may be anything, for example a house number.
         let isLicence = fields.count >= 3 || !isEuropean && fields.count >= 2
         var labels: [Label] = []
         var isLabel = [Bool](repeating: false, count: lines.count)
@@ -71,7 +71,7 @@ struct VIZLayout {
 
     // MARK: Labels and values on one line
 
-    /// North American licences number their fields as Europe's do, but for the licence's own number.
+    /// North American licences number their fields as European ones do, except the licence's own number.
     static func isAmerican(_ lines: [VIZLine]) -> Bool {
         let words = Set(lines.flatMap { VIZLabel.plain($0.text) })
         let own: Set = ["LICENSE", "DOB", "EXP", "ISS", "DLN", "HGT", "DD", "EYES", "CLASS", "WGT"]
@@ -117,7 +117,7 @@ struct VIZLayout {
 
     // MARK: Values
 
-    /// The line of a label's value: under it, or else right of it.
+    /// The line of a label's value: under the label, or else to its right.
     func value(of label: Label) -> Int? { self.values(of: label).first }
 
     /// The lines that may be a label's value, the likelier first.
@@ -147,14 +147,14 @@ struct VIZLayout {
         }
         guard let nearest else { return nil }
         if self.isLabel[nearest] {
-            // The label goes on in the next line.
+            // The label continues on the next line.
             let next = self.labels.first { $0.line == nearest }
             guard let next, next.field == label.field, next.left < label.right else { return nil }
             return self.below(next, rest: rest)
         }
         if self.labels.contains(where: { $0.line == nearest }) { return nil }
         if self.lines[nearest].height > 1.1 * own.height { return nearest }
-        // What is as small as the label may be the label in a language that is not known, with the value under it.
+        // Text as small as the label may be the label in an unknown language, with the value under it.
         let place = self.lines[nearest].place
         let next = Label(field: label.field, line: nearest, left: place.x, right: place.x + place.width)
         if rest > 0, let value = self.below(next, rest: rest - 1), self.lines[value].height > 1.1 * own.height {
@@ -176,11 +176,11 @@ struct VIZLayout {
                 && abs(place.y + place.height / 2 - middle) < 0.6 * size
         }.min { self.lines[$0].place.x < self.lines[$1].place.x }
         guard let right, !self.isLabel[right], !self.labels.contains(where: { $0.line == right }) else { return nil }
-        // A label that has its own value under it has none beside it.
+        // A label with its value under it has none next to it.
         return right
     }
 
-    /// The lines that go on with a value: directly under it, with the same left edge and letters as high.
+    /// The lines that continue a value: directly under it, with the same left edge and letters of the same height.
     func continuation(of index: Int, most: Int) -> [Int] {
         var found: [Int] = []
         var last = index

@@ -45,7 +45,7 @@ enum VIZLicence {
         _ field: VIZField, _ line: VIZLine, _ index: Int, characters: Range<Int>
     ) -> VIZFields.Reading? {
         let value = VIZFields.trimmed(String(Array(line.text)[characters]))
-        // What was trimmed is no part of the value.
+        // The trimmed text is not part of the value.
         let end = min(characters.lowerBound + value.count, characters.upperBound)
         let span = (characters.lowerBound..<end).clamped(to: line.confidences.indices)
         guard !value.isEmpty, let confidence = line.confidences[span].min() else { return nil }
@@ -54,7 +54,7 @@ enum VIZLicence {
             lines: [index])
     }
 
-    /// A day behind its label, whose first characters may be misread: `4aiss01/06/2015`, `ap ExP 08/12/2020`.
+    /// A day after its label, of which the first characters may be misread: `4aiss01/06/2015`, `ap ExP 08/12/2020`.
     private static func days(_ lines: [VIZLine], _ dates: VIZDays) -> [VIZFields.Reading] {
         lines.enumerated().compactMap { index, line in
             guard let range = VIZDate.range(line.text), range.lowerBound > 0 else { return nil }

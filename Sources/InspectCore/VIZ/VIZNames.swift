@@ -1,4 +1,4 @@
-/// Names as the VIZ prints them, where the MRZ agrees: with hyphens, small letters and diacritics, which MRZs lack.
+/// Names as the VIZ prints them, if the MRZ agrees: with hyphens, small letters and diacritics, which MRZs lack.
 enum VIZNames {
     struct Printed: Hashable {
         var text: String
@@ -6,7 +6,7 @@ enum VIZNames {
         var confidence: Double
     }
 
-    /// The name in the VIZ's own spelling; `nil` where no line shows it so that its spelling is certain.
+    /// The name in the VIZ's own spelling; `nil` if no line shows it so that its spelling is certain.
     ///
     /// - Parameter others: The document's other names: a line with all of them may be the signature.
     static func printed(
@@ -50,7 +50,7 @@ enum VIZNames {
         return !others.contains(where: \.isLetter) && !line.contains(where: \.isLowercase)
     }
 
-    /// Whether every word is capitals alone, or a capital and small letters: anything else was misread.
+    /// Whether every word is all capitals, or a capital and small letters: anything else was misread.
     private static func isPlainlyWritten(_ text: String) -> Bool {
         guard text.allSatisfy({ $0.isLetter || " -'’".contains($0) }) else { return false }
         let words = text.split { !$0.isLetter }

@@ -1,7 +1,7 @@
 /// Which lines of a VIZ to read, in which order: reading takes an eighth of a millisecond for each character, and a page has a thousand.
 ///
-/// First come the lines that may show an expected value, then those with letters as high, and last the labels of what they did not
-/// explain.
+/// First come the lines that may show an expected value, then those with letters of the same height, and last the labels of lines
+/// that these did not explain.
 package struct VIZPlan {
     /// A line before it is read.
     package struct Line {
@@ -43,7 +43,7 @@ package struct VIZPlan {
     private var signatures: [Int] = []
     /// The top of a line that shows the day of birth.
     private var birth: Double?
-    /// Above it stands nothing that the MRZ lacks.
+    /// Nothing above it is missing from the MRZ.
     private var top = -Double.infinity
 
     private enum Step {
@@ -57,7 +57,7 @@ package struct VIZPlan {
         self.fitting = expected.map { Self.order(lines, expected: $0) } ?? []
     }
 
-    /// The next line, or `nil` where nothing more is worth its time.
+    /// The next line, or `nil` if no other is worth reading.
     package mutating func next() -> Int? {
         if !self.missing.isEmpty, let line = self.take(self.fitting, .expected, most: Self.mostExpected) {
             return line
@@ -74,7 +74,7 @@ package struct VIZPlan {
             ?? self.take(self.labels, .labels, most: Self.mostLabels)
     }
 
-    /// Whether the last line to read is none that may show a name that the machine-readable data have.
+    /// Whether the last line to read cannot show a name from the machine-readable data.
     package var isBesideNames: Bool { self.step == .values || self.step == .labels }
 
     /// Takes the reading of a line, and decides which to read next.
@@ -123,7 +123,7 @@ package struct VIZPlan {
         return line
     }
 
-    /// How high the letters of values are; `nil` where fewer than two lines showed what was expected.
+    /// The height of the letters of values; `nil` if fewer than two lines showed an expected value.
     private var valueHeight: Double? {
         self.heights.count < 2 ? nil : self.heights.sorted()[self.heights.count / 2]
     }
@@ -240,7 +240,7 @@ extension VIZFields {
 }
 
 extension VIZLine {
-    /// Whether it may be reported by itself.
+    /// Whether it may be reported alone.
     package var isCertain: Bool { self.confidence >= Limits.reportedVIZText }
 
     /// With its towns' and authorities' words as they are spelt.
@@ -260,7 +260,7 @@ extension VIZLine {
         let isWords = !wanted.contains(where: \.isNumber)
         return (0...seen.count - wanted.count).contains { start in
             let part = seen[start..<start + wanted.count]
-            // Many fonts print O and 0 alike, and no word has a 0. A number may have an O: there, a 0 is another reading.
+            // Many fonts print O and 0 alike, and no word contains a 0. A number may contain an O, so a 0 there is a different reading.
             return zip(part, wanted)
                 .allSatisfy { $0.0 == $1 || $0.0 == "O" && $1 == "0" || isWords && $0.0 == "0" && $1 == "O" }
                 && part.allSatisfy { $0.1 >= confidence }

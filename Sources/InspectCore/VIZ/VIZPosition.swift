@@ -1,10 +1,10 @@
 /// Fields of a passport's data page that its layout gives, where their labels are too small to be read: Doc 9303-4 §4.1 puts the
-/// place of birth between the days of birth and of issue, and the authority beside or under the day of issue.
+/// place of birth between the days of birth and of issue, and the authority next to or under the day of issue.
 struct VIZPosition {
     private let facts: VIZFacts
     private let layout: VIZLayout
     private let birth: VIZLine
-    /// The day of issue, or else that of expiry, which stands beside or under it.
+    /// The day of issue, or else that of expiry, which stands next to or under it.
     private let issue: VIZLine
     private let isIssue: Bool
     private let names: [VIZExpectation.Value]
@@ -35,12 +35,12 @@ struct VIZPosition {
         }
         guard found.count == 1, let line = found.first else { return nil }
         if self.isIssue { return line }
-        // The day of issue has a row of its own between.
+        // The day of issue has its own row in between.
         let isNext = self.facts.lines[line].place.y < (self.birth.place.y + self.issue.place.y) / 2
         return isNext && !VIZAuthority.begins(self.facts.lines[line].text, isWhole: false) ? line : nil
     }
 
-    /// The only line of words, or two under each other, beside or under the day of issue.
+    /// The only line of words, or two under each other, next to or under the day of issue.
     func authority(but taken: Set<Int>) -> Int? {
         let found = self.words(but: taken).filter {
             self.middle(self.facts.lines[$0]) > self.middle(self.issue) - 0.6 * self.issue.place.height
@@ -51,8 +51,8 @@ struct VIZPosition {
             ? first : nil
     }
 
-    /// The first line of the only address: a street with its number, and directly above or under it a town, all as high and with
-    /// the same left edge. On a front, where names stand too, the town has its postal code. An address under an authority's name
+    /// The first line of the only address: a street with its number, and directly above or under it a town, all of the same height and with
+    /// the same left edge. On a front, which also has names, the town has its postal code. An address under an authority's name
     /// is the authority's.
     static func address(_ facts: VIZFacts, _ layout: VIZLayout, _ days: VIZDays) -> Int? {
         let isBack = days.top == -.infinity
@@ -84,7 +84,7 @@ struct VIZPosition {
         return words.dropLast().joined().count(where: \.isLetter) >= 4
     }
 
-    /// Letters, before them a postal code at most.
+    /// Letters, with at most a postal code before them.
     private static func isTown(_ text: String) -> Bool {
         let words = text.split(separator: " ").drop { $0.allSatisfy { $0.isNumber || "-".contains($0) } }
         return words.joined().count >= 3

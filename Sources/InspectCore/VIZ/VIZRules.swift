@@ -81,7 +81,7 @@ package struct VIZRules: Sendable {
         guard !expected.values.contains(where: { $0.isShown(in: text) }) else { return nil }
         if let expected = value.date {
             guard let date = reading.date else { return nil }
-            // `3 JUL` may be what is left of `13 JUL`.
+            // `3 JUL` may be a cut-off `13 JUL`.
             let isCut =
                 date.year == expected.year && date.month == expected.month && date.day == expected.day % 10
             return isCut ? nil : reading.line

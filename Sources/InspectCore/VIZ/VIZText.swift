@@ -5,7 +5,7 @@ import Foundation
 /// An MRZ spells a name by ICAO Doc 9303-3 §6; several spellings are allowed for one letter, and the recogniser may miss
 /// an accent, so the printed letter stands for a set of spellings.
 enum VIZText {
-    /// Spellings in an MRZ of what is printed (Doc 9303-3 §6.A), the plain letter first where the accent may have been lost.
+    /// Spellings in an MRZ of what is printed (Doc 9303-3 §6.A), the plain letter first if the accent may have been lost.
     private static let spellings: [Character: [String]] = [
         "A": ["A", "AE", "AA"], "Ä": ["AE", "A"], "Å": ["AA", "A"], "Æ": ["AE"], "Ð": ["D"], "Đ": ["D"],
         "N": ["N", "NXX"], "Ñ": ["N", "NXX"], "O": ["O", "OE"], "Ö": ["OE", "O"], "Ø": ["OE", "O"], "Œ": ["OE"],
@@ -103,7 +103,7 @@ enum VIZText {
         return false
     }
 
-    /// The characters of `text` that spell `name`, words one after another; `nil` where none do.
+    /// The characters of `text` that spell `name`, words one after another; `nil` if none do.
     static func run(_ text: String, name: String) -> Range<Int>? {
         let target = name.filter { $0 != " " }
         let characters = Array(text)
@@ -131,7 +131,7 @@ enum VIZText {
     /// States that write Ø and Æ where others write Ö and Ä.
     private static let nordic: Set<String> = ["DNK", "NOR", "FRO", "GRL"]
 
-    /// `printed` with the diacritics that its MRZ proves: MULLER beside MUELLER is MÜLLER, since the recogniser may miss an accent and
+    /// `printed` with the diacritics that its MRZ proves: MULLER for MUELLER is MÜLLER, since the recogniser may miss an accent and
     /// Doc 9303-3 §6.A spells no other letter so.
     static func deduced(_ printed: String, name: String, state: String?) -> String {
         let isNordic = state.map { self.nordic.contains($0) } ?? false
@@ -141,7 +141,7 @@ enum VIZText {
         ]
         let letters = Array(printed)
         let target = Array(name.filter { $0 != " " })
-        // The letters chosen so far, or nothing where the rest cannot be spelt so.
+        // The letters chosen so far, or nothing if the rest cannot be spelt so.
         func rest(_ index: Int, _ position: Int) -> [Character]? {
             guard index < letters.count else { return position == target.count ? [] : nil }
             let letter = letters[index]

@@ -1,6 +1,6 @@
-/// What a document says of itself in its title: its type and country where it has neither MRZ nor barcode, and its side.
+/// What a document says of itself in its title: its type and country if it has neither MRZ nor barcode, and its side.
 enum VIZTitle {
-    /// Titles of documents as they stand on lines of their own, accents dropped. Without a type: of several kinds of card.
+    /// Titles of documents as they stand on separate lines, accents dropped. Without a type: of several kinds of card.
     private static let titles: [String: String?] = [
         "LICENSE": nil, "LICENCE": nil, "PERMANENT RESIDENT": nil, "RESIDENCE PERMIT": nil,
         "DRIVER LICENSE": "DRIVING_LICENSE", "DRIVERS LICENSE": "DRIVING_LICENSE", "DRIVER LICENCE": "DRIVING_LICENSE",
@@ -101,7 +101,7 @@ enum VIZTitle {
         return fields.intersection([.lastName, .firstName, .dateOfBirth, .expiryDate]).count >= 2
     }
 
-    /// `nil` where no title was read, or several.
+    /// `nil` if no title was read, or several.
     static func type(_ facts: VIZFacts) -> String? {
         let all = Set(self.lines(facts).joined())
         let found = Set(self.types.filter { $0.words.isSubset(of: all) }.map(\.type))

@@ -1,4 +1,4 @@
-/// Words of authorities and names of towns, whose spelling is known: where every letter of one was read, its diacritics, the
+/// Words of authorities and names of towns, whose spelling is known: if every letter of one was read, its diacritics, the
 /// smallest part of small print, are no doubt.
 enum VIZWords {
     /// Shorter words are parts of others by chance.

@@ -3,13 +3,13 @@ import Foundation
 import InspectCore
 import JobQueue
 
-/// Signs what was erased of a partner, and verifies such a report.
+/// Signs a report of a partner's erased data, and verifies such a report.
 struct AuditDeletions {
     private let arguments: Arguments
 
     init(_ arguments: Arguments) { self.arguments = arguments }
 
-    // MARK: A new one
+    // MARK: A new report
 
     func sign(_ configuration: Configuration, _ store: RecordStore) async throws {
         // As the database allows them: the name is in the signed text.
@@ -21,9 +21,9 @@ struct AuditDeletions {
         let from = try self.time("begin") ?? 0
         let until = try self.time("until") ?? now
         guard from < until, until <= now else {
-            throw UsageError("--begin must be before --until, and --until not in the future")
+            throw UsageError("--begin must be before --until, and --until must not be in the future")
         }
-        // What is not in the chain yet could be changed unnoticed.
+        // Rows that are not in the chain yet could be changed unnoticed.
         try await self.waitForChain(until, store)
         guard let ends = try await store.heads().heads.chains[DeletionReport.chain] else { throw Failure() }
         var report = DeletionReport(partner: partner, fromMicroseconds: from, untilMicroseconds: until)
@@ -73,7 +73,7 @@ struct AuditDeletions {
             hint: "Give --begin \(DeletionReport.time(at)) or later.")
     }
 
-    // MARK: One that somebody shows
+    // MARK: An existing report
 
     private struct Verdict: Encodable {
         var outcome: String

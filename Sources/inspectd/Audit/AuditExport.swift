@@ -3,7 +3,7 @@ import Foundation
 import InspectCore
 import JobQueue
 
-/// Prints the record as JSON lines: one that says where each chain begins, checkpoints, rows, and one that says where each ends.
+/// Prints the record as JSON lines: one with the start of each chain, then checkpoints and rows, and one with the end of each chain.
 struct AuditExport {
     private let store: RecordStore
     private let words: Bool
@@ -29,7 +29,7 @@ struct AuditExport {
         let heads = try await self.store.heads().heads
         let starts = try await self.starts(heads.chains.mapValues(\.anchor))
         Output.line(try Self.header(starts, isPartial: !self.from.isEmpty))
-        // They come first: a reader may compare rows as they come.
+        // They come first, so that a reader can compare rows as they arrive.
         let (checkpoints, _) = try await self.checkpoints(after: 0, upTo: try await self.store.lastCheckpoint())
         var ends = starts
         var rows = 0
@@ -41,19 +41,19 @@ struct AuditExport {
         Output.line(try Self.end(ends, rows: rows, checkpoints: checkpoints))
     }
 
-    /// Prints new rows and checkpoints as they come.
+    /// Prints new rows and checkpoints as they arrive.
     func follow() async throws {
         let deadline = self.seconds.map { ContinuousClock.now + .seconds($0) }
         let stop = StopFlag()
         defer { stop.signals.cancel() }
         var places = try await self.starts(try await self.store.heads().heads.chains.mapValues(\.head))
-        // Those that cover nothing of what follows were printed before, or never asked for.
+        // Checkpoints that cover none of the following rows were printed before, or not requested.
         var number = self.from.isEmpty ? try await self.store.lastCheckpoint() : 0
         Output.line(try Self.header(places, isPartial: true))
         var (rows, checkpoints) = (0, 0)
         while true {
             let isLast = stop.isSet || deadline.map { .now >= $0 } ?? false
-            // The number first: what a checkpoint covers is printed before it.
+            // The number is read first: the rows that a checkpoint covers are printed before it.
             let newest = try await self.store.lastCheckpoint()
             let heads = try await self.store.heads().heads
             for name in places.keys.sorted() {
@@ -72,7 +72,7 @@ struct AuditExport {
         Output.line(try Self.end(places, rows: rows, checkpoints: checkpoints))
     }
 
-    /// Where each chain begins: as asked for, else at these places.
+    /// Where each chain begins: at the requested place, otherwise at these places.
     private func starts(_ others: [String: RecordPlace]) async throws -> [String: RecordPlace] {
         var starts = others
         for (chain, seq) in self.from {

@@ -3,7 +3,7 @@ import Foundation
 import InspectCore
 import JobQueue
 
-/// Signs checkpoints of the record until it is stopped, and prints each: one that is kept elsewhere proves what was there.
+/// Signs checkpoints of the record until it is stopped, and prints each: a checkpoint that is kept elsewhere proves what the record contained.
 struct AuditSigning {
     private let log: Log
     private let store: RecordStore

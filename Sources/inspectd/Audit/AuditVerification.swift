@@ -107,7 +107,7 @@ struct AuditVerification {
                         message: "chain \(name): a row was written past the chain, which does not reach it"))
             }
             rounds += 1
-            // Retention may have removed what was to be read, and an erasure words whose row of the record was not read.
+            // Retention may have removed rows that were to be read, and an erasure may have removed words whose row of the record was not read.
             let now = try await self.store.heads().heads
             let hasMoved = now.chains.contains { $1.anchor != heads.chains[$0]?.anchor }
             let hasErased = verdict.doubts.contains { $0.kind == .erased } && now != heads

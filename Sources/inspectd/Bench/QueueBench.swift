@@ -56,7 +56,7 @@ enum QueueBench {
             if violations.withLock({ $0 }) > 0 { throw Failure() }
         case "held-xmin":
             let benchmark = try Self.heldXmin(arguments, url)
-            // Checked now, not after half an hour.
+            // Checked now instead of after half an hour.
             if let path = arguments["plot"], !FileManager.default.createFile(atPath: path, contents: nil) {
                 throw UsageError("--plot cannot write \(path)")
             }

@@ -28,7 +28,7 @@ struct Arguments {
             return option
         }
 
-        /// The option for some of the command's words alone.
+        /// The option, restricted to some of the command's words.
         func of(_ words: String...) -> Option {
             var option = self
             option.words = words
@@ -45,7 +45,7 @@ struct Arguments {
             Option(name: name, value: value, help: help, repeats: true)
         }
 
-        /// What an operator or reviewer reads personal data for.
+        /// The purpose for which an operator or reviewer reads personal data.
         static let purpose = Option.value(
             "purpose", "P", "purpose of an operator's access, recorded: review, support, export or delivery")
 
@@ -131,7 +131,7 @@ struct Arguments {
 /// The command line is invalid: exit status 2.
 struct UsageError: Error {
     var message: String
-    /// The command line that helps; `nil` is the help of the command that was given.
+    /// The command line that shows help; `nil`: the help of the given command.
     var help: String?
 
     init(_ message: String, help: String? = nil) {

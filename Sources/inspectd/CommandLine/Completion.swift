@@ -9,7 +9,7 @@ enum Completion {
         (command.name == "help" ? Command.all.map(\.name) : command.words).joined(separator: " ")
     }
 
-    /// The words that take some of the command's options alone.
+    /// The words that take only some of the command's options.
     private static func wordsWithOptions(of command: Command) -> [String] {
         command.words.filter { word in command.table.contains { !$0.serves(word) } }
     }

@@ -11,7 +11,7 @@ struct Configuration: Sendable {
     var keysURL: String
     /// Sources of wrapping keys, separated by white space (`WrappingKeySource`); empty: none.
     var wrappingKeys: String
-    /// Where sealed parts go instead of the database (`ObjectStoreAddress`); empty: nowhere.
+    /// Where sealed parts are stored instead of in the database (`ObjectStoreAddress`); empty: in the database.
     var objectStore: String
     var models: String
     /// Folder of the migrations.
@@ -27,12 +27,12 @@ struct Configuration: Sendable {
     var auditKey: String?
     /// The region whose jobs a worker claims.
     var region: String?
-    /// The way out of callbacks: a proxy's URL, maybe with a login and so never logged, and source addresses.
+    /// How callbacks leave: a proxy's URL, which may contain a login and is never logged, and source addresses.
     var callbackProxy: String
     var callbackSources: [String]
     /// The address for probes and scrapes; `nil`: none.
     var health: String?
-    /// Liveness vendors' servers; from the environment alone, since their keys are secrets.
+    /// Liveness vendors' servers; only from the environment, since their keys are secrets.
     var vendor: VendorConfiguration
     /// `TERM`: the type of the terminal.
     var terminal: String?
@@ -128,8 +128,8 @@ struct Configuration: Sendable {
         return vendor
     }
 
-    /// A folder that came with the program: that of the checkout it was built in, or one in `share/inspectd` beside
-    /// the `bin` or `lib` where it is installed.
+    /// A folder that came with the program: in the checkout that it was built in, or in `share/inspectd` next to
+    /// the `bin` or `lib` that it is installed in.
     private static func shipped(_ name: String, inCheckout: Bool = false) -> String {
         let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         var folder = URL(fileURLWithPath: program ?? "/").deletingLastPathComponent()

@@ -39,7 +39,7 @@ extension HealthServer {
 }
 
 extension Arguments {
-    /// What `--certificate` and `--key` name; `nil`: neither is given.
+    /// The content of `--certificate` and `--key`; `nil`: neither is given.
     func identity() throws -> HTTPServer.Identity? {
         guard (self["certificate"] == nil) == (self["key"] == nil) else {
             throw UsageError("--certificate and --key must be given together")

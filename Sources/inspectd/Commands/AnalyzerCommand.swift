@@ -5,7 +5,7 @@ import InspectCore
 /// The hidden subcommand of a worker's child: the warm parent of the analyzers.
 enum AnalyzerCommand {
     static let name = "__analyzer"
-    /// Given instead of the models' folder, or before it where selfies are judged: the engine that reads and compares nothing.
+    /// Given instead of the models' folder, or before it if selfies are judged: the engine that reads and compares nothing.
     static let usability = "--usability"
 
     /// The warm parent of `inspect --usability`, forked at the first use if the process has a single thread by then.
@@ -75,7 +75,7 @@ extension Configuration {
 
     /// Lends a started pool, and stops it however `body` ends.
     ///
-    /// - Parameter stops: `false` where the program ends right after: this ends the analyzers without a wait.
+    /// - Parameter stops: `false` if the program ends right after: this ends the analyzers without a wait.
     func withAnalyzers<Result: Sendable>(
         _ configuration: AnalyzerConfiguration, stops: Bool = true,
         onEvent: @escaping @Sendable (AnalyzerEvent) -> Void = { _ in },

@@ -28,7 +28,7 @@ extension Command {
             .value("since", "FILE", "checkpoints that were kept elsewhere, as sign prints them").of("verify"),
             .list("head", "CHAIN:POSITION:HASH", "a row that you noted; may be repeated").of("verify"),
             .value("deletions", "FILE", "a report of audit deletions, instead of checkpoints").of("verify"),
-            .value("audit-key", "FILE", "PEM private key of Ed25519 [INSPECTD_AUDIT_KEY_FILE]")
+            .value("audit-key", "FILE", "PEM file with an Ed25519 private key [INSPECTD_AUDIT_KEY_FILE]")
                 .of("sign", "deletions", "key"),
             .value("partner", "NAME", "the partner").of("deletions"),
             .value("begin", "TIME", "a day or a time in UTC [the record's]").of("deletions"),
@@ -43,7 +43,7 @@ extension Command {
             let configuration = try Configuration(arguments)
             let (word, rest) = (arguments.operands.first, arguments.operands.dropFirst())
             guard rest.isEmpty || word == "verify" && rest.count == 1 else {
-                throw UsageError("'audit' takes one word; only 'audit verify' also takes a file")
+                throw UsageError("'audit' takes one subcommand; only 'audit verify' also takes a file")
             }
             let store = RecordStore(databaseURL: configuration.databaseURL)
             switch word {
@@ -80,12 +80,12 @@ enum AuditKeyFile {
     static func read(_ path: String) throws -> Ed25519PrivateKey {
         let bytes = try InputFile.read(path, of: "--audit-key", limit: 1 << 16, isSetting: true)
         var status = stat()
-        // A group may read it, as in a volume of secrets of Kubernetes.
+        // A group may read it, as in a Kubernetes volume of secrets.
         guard stat(path, &status) == 0, status.st_mode & 0o037 == 0 else {
             throw InputFile.Failure(description: "--audit-key: \(path) must be readable by its owner only: chmod 600")
         }
         guard let key = Ed25519PrivateKey(pem: bytes) else {
-            throw InputFile.Failure(description: "--audit-key: \(path) has no PEM private key of Ed25519")
+            throw InputFile.Failure(description: "--audit-key: \(path) contains no Ed25519 private key in PEM")
         }
         return key
     }
@@ -95,7 +95,7 @@ enum AuditKeyFile {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw InputFile.Failure(
-                description: "--audit-key: \(path) cannot be made: \(String(cString: strerror(errno)))")
+                description: "--audit-key: \(path) cannot be created: \(String(cString: strerror(errno)))")
         }
         let key = Ed25519PrivateKey()
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
@@ -108,7 +108,7 @@ enum AuditKeyFile {
         try arguments.all("public-key").map { path in
             let bytes = try InputFile.read(path, of: "--public-key", limit: 1 << 16, isSetting: true)
             guard let key = Ed25519PublicKey(pem: bytes) else {
-                throw InputFile.Failure(description: "--public-key: \(path) has no PEM public key of Ed25519")
+                throw InputFile.Failure(description: "--public-key: \(path) contains no Ed25519 public key in PEM")
             }
             return key
         }

@@ -12,7 +12,7 @@ extension Command {
         options: [
             .value("threshold", "S", "similarity at which two faces match, 0 to 1 [0.85]"),
             .value(
-                "batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); an answer a line, in order"#),
+                "batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); one answer per line"#),
             .value("report", "FILE", "also writes a report for a reviewer, which only its owner can read"),
             .value("analyzers", "N", "analyzer processes at once; by default one per core"),
         ] + Configuration.analyzerOptions + Configuration.logOptions,
@@ -62,7 +62,7 @@ extension Command {
         var b: String
     }
 
-    /// The answer to one comparison; `similarity` is null, with the reason, where a face is missing.
+    /// The answer to one comparison; `similarity` is null, with the reason, if a face is missing.
     private struct Answer: Encodable {
         var similarity: Double?
         var distance: Double?

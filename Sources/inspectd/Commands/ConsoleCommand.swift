@@ -16,10 +16,10 @@ extension Command {
             .flag("local", "prints a link with which one person signs in once; on loopback only"),
             .list(
                 "role", "ROLE:PARTNER", "with --local: reviewer, operator or auditor of a partner, or of * [all of *]"),
-            .value("url", "URL", "origin under which browsers reach the console, such as https://console.example"),
+            .value("url", "URL", "origin at which browsers reach the console, such as https://console.example"),
             .value("oidc-issuer", "URL", "the OpenID Connect provider"),
             .value("oidc-client", "ID", "the console's client id there"),
-            .value("oidc-secret", "FILE", "file with its client secret; without it, only PKCE protects the code"),
+            .value("oidc-secret", "FILE", "file with the client secret; without it, only PKCE protects the code"),
             .value("oidc-ca", "FILE", "PEM file with the provider's certificate authorities"),
             .value("oidc-roles", "CLAIM", "claim with roles, such as reviewer:bank; a path such as a.b [roles]"),
             .value(
@@ -28,8 +28,9 @@ extension Command {
             .value("oidc-scopes", "SCOPES", "scopes that the console requests [openid profile]"),
             .certificate, .key,
             .value(
-                "database-connections", "N", "connections to the database, besides five for actions on selections [4]"),
-            .value("analyzers", "N", "analyzer processes at once, which open images; 0: images are not shown [2]"),
+                "database-connections", "N",
+                "connections to the database, in addition to five for actions on selections [4]"),
+            .value("analyzers", "N", "number of analyzer processes that open images; 0: images are not shown [2]"),
             .value("analyzer", "FILE", "executable that opens images; by default this program [INSPECTD_ANALYZER]"),
             .value("stop-after", "SECONDS", "on SIGTERM, clients still sending are cut off after this time [20]"),
             .health,
@@ -115,7 +116,7 @@ private struct ConsoleProcess {
         return pieces.count == 2 && ConsoleRole(rawValue: String(pieces[0])) != nil
     }
 
-    /// `https://HOST[:PORT]`, or http on loopback, where no certificate is to be had.
+    /// `https://HOST[:PORT]`, or http on loopback, for which no authority issues certificates.
     private static func origin(_ text: String) throws(UsageError) -> String {
         let url = (text.hasSuffix("/") ? String(text.dropLast()) : text).lowercased()
         guard

@@ -32,7 +32,7 @@ extension Command {
     struct Finding: Encodable {
         enum Outcome: String, Encodable {
             case pass = "pass"
-            /// It works, and should not stay so.
+            /// It works, but should be changed.
             case warning = "warning"
             case fail = "fail"
             case inconclusive = "inconclusive"

@@ -33,7 +33,7 @@ extension Command {
             .value("secret", "FILE", "rotate, seal: this key (whsec_, whsk_), not a new one; - is standard input"),
             .flag("ed25519", "rotate: creates an Ed25519 key (whsk_) and prints its public half"),
             .value("settings", "FILE", "set: JSON as insp.set_endpoint takes it; - is standard input"),
-            .value("signing-key", "FILE", "set, seal: key of Ed25519 (whsk_)"),
+            .value("signing-key", "FILE", "set, seal: Ed25519 key (whsk_)"),
             .value("api-key", "FILE", "set, seal: value of the header apiKeyHeader; deprecated"),
             .value("client-certificate", "FILE", "set: certificate chain for mutual TLS, in PEM"),
             .value("client-key", "FILE", "set, seal: its private key, in PEM"),
@@ -42,7 +42,7 @@ extension Command {
                 "authorize, seal: a named authorization of the partner; with NUMBER: the endpoint uses it"),
             .value("client-id", "ID", "authorize: the OAuth 2.0 client"),
             .value("client-secret", "FILE", "authorize, seal: its secret; - is standard input"),
-            .value("assertion", "FILE", "authorize, seal: what the partner issued for --provider assertion"),
+            .value("assertion", "FILE", "authorize, seal: the assertion that the partner issued"),
             .value("grant-type", "URI", "authorize: grant type of the assertion [that of JSON Web Tokens]"),
             .value("token-url", "URL", "authorize: the token endpoint of the authorization server"),
             .value("revocation-url", "URL", "authorize: where tokens are revoked when the authorization is removed"),
@@ -189,7 +189,7 @@ extension Command {
         return client
     }
 
-    /// For a secret that a second login must allow first: sealing it again would give another text.
+    /// For a secret that a second login must approve first: sealing it again would give a different text.
     ///
     /// - Parameter number: The endpoint; `nil`: a named authorization.
     private static func seal(_ number: Int64?, _ configuration: Configuration, _ arguments: Arguments) async throws {

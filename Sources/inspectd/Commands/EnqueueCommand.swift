@@ -5,7 +5,7 @@ import JobQueue
 extension Command {
     static let enqueue = Command(
         name: "enqueue",
-        summary: "puts files into the queue as a job and prints the job's id",
+        summary: "enqueues files as a job and prints the job's id",
         synopsis: "--partner NAME --front FILE [--back FILE] [--face FILE] [--workflow W] [--wait]",
         options: [.value("partner", "NAME", "the partner that owns the job")] + PartFile.options(PartKind.allCases) + [
             .value("challenge", "FILE", "the challenge that the frames answer: JSON with token and frameTimes"),

@@ -17,19 +17,20 @@ extension Command {
             .flag(
                 "proxy-protocol", "only trusted proxies may connect, with the PROXY protocol, version 1 or 2"),
             .value("connections", "N", "client connections at once [2000]"),
-            .value("database-connections", "N", "connections to the database, besides two for waits [4]"),
+            .value("database-connections", "N", "connections to the database, in addition to two for waits [4]"),
             .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
             .value("body-limit", "MIB", "largest body [64]"),
             .value("held-limit", "MIB", "memory for all bodies and unread answers together [1024]"),
             .value("longest-wait", "SECONDS", "how long a client may wait for a result in one request [60]"),
             .value(
                 "partner-waits", "N",
-                "clients of one partner that may wait at once for results, and as many for events [500]"),
-            .value("analyzers", "N", "analyzer processes at once, which judge images for /usability; 0: none [2]"),
+                "how many clients of a partner may wait at once for results, and as many for events [500]"),
+            .value("analyzers", "N", "number of analyzer processes that judge images for /usability; 0: none [2]"),
             .value("analyzer", "FILE", "executable that judges images; by default this program [INSPECTD_ANALYZER]"),
-            .value("credential-rate", "N", "requests a second of a credential without its own rate limit [50]"),
+            .value("credential-rate", "N", "requests per second for a credential without its own rate limit [50]"),
             .value(
-                "address-rate", "N", "requests a second of one address without a credential known to be valid [200]"),
+                "address-rate", "N", "requests per second from one address without a credential known to be valid [200]"
+            ),
             .value(
                 "stop-after", "SECONDS", "on SIGTERM, clients still sending are cut off after this time [20]"),
             .health,

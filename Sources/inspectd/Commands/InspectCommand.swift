@@ -18,7 +18,8 @@ extension Command {
             ),
             PartFile.workflowOption(Workflow.allCases.filter { !$0.namesFace }),
             .value("format", "F", "expected document format: TD1, TD2 or TD3"),
-            .value("batch", "FILE", "a request object a line in (- for standard input), a result document a line out"),
+            .value(
+                "batch", "FILE", "a request object per line (- for standard input); prints a result document per line"),
             .value(
                 "report", "FILE",
                 "also writes a report for a reviewer; it contains personal data, and only its owner can read it"),
@@ -64,7 +65,7 @@ extension Command {
         }
     )
 
-    /// What repeats an inspection.
+    /// The engine that repeats an inspection.
     private enum Shadow {
         case limits(LimitChanges)
         case models(AnalyzerPool, FaceCalibration, LimitChanges)

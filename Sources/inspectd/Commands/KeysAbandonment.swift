@@ -34,7 +34,7 @@ extension Command {
         }
         let keys = try configuration.openWrappingKeys()
         guard lost.map({ !keys.ids.contains($0) }) ?? true else {
-            throw UsageError("\(name) is configured: if it is lost, take it out of the wrapping keys")
+            throw UsageError("\(name) is configured: if it is lost, remove it from the wrapping keys")
         }
         let store = try Self.keyStore(configuration, keys)
         let connection = try await Self.mainDatabase(configuration)

@@ -29,7 +29,7 @@ extension Command {
             ).of("init", "rotate", "rewrap", "restore", "abandon"),
             .value("key-file", "FILE", "the file that gets a new wrapping key").of("make"),
             .value("name", "NAME", "the new key's name [date and four digits]").of("make"),
-            .flag("all", "also what the current wrapping key wrapped, for its new version in the KMS").of("rewrap"),
+            .flag("all", "also rewraps keys of the current wrapping key, for its new version in the KMS").of("rewrap"),
             .flag("now", "also keys of unknown partners that are younger than an hour; create no partner meanwhile").of(
                 "sweep"),
             .flag("rewrite", "also removes destroyed keys from the key store's files; run by its owner").of("sweep"),
@@ -37,14 +37,14 @@ extension Command {
                 "in-place-of", "ID", "the id of the main database that this one replaces, from the error KEY_MISMATCH"
             ).of("init"),
             .flag("roles", "creates only the missing roles; run by an administrator, once for a cluster").of("init"),
-            .value("public-key", "FILE", "PEM of an RSA key of 3072 bits or more").of("escrow"),
+            .value("public-key", "FILE", "PEM file with an RSA key of 3072 bits or more").of("escrow"),
             .value("private-key", "FILE", "PEM of its private half").of("restore"),
             .value("escrow", "FILE", "the output of keys escrow").of("restore"),
             .value("lost", "NAME", "the wrapping key that is lost").of("abandon"),
             .value("partner", "NAME", "the partner whose key is unusable").of("abandon"),
             .flag(
                 "accept-older",
-                "even if the main database is older than it was, or a copy: keys of jobs that it lacks are destroyed"
+                "accepts an older or copied main database: keys of jobs that it lacks are destroyed"
             ).of("sweep"),
             .value(
                 "confirm", "NAME", "abandon: the name again; sweep: numbers of unknown partners with keys below"
@@ -150,7 +150,7 @@ extension Command {
             keyStore: state.keyStore, wrappingKey: state.wrappingKey, formerKey: state.formerKey, configured: keys.ids,
             keys: try await store.tallies())
         await store.close()
-        // Counts alone, which must be there when the main database is not.
+        // Only counts, which must be available even when the main database is not.
         try? await Self.record("list", nil, configuration)
         Output.line(ResultEnvelope.json(answer))
     }
@@ -158,7 +158,7 @@ extension Command {
     private static func rotate(_ configuration: Configuration, _ arguments: Arguments) async throws {
         guard let name = arguments["to"] else { throw UsageError("'keys rotate' needs --to") }
         let store = try Self.keyStore(configuration)
-        // The process must have the present keys as well; the database may have noted newer ones than a restored key store has.
+        // The process must have the current keys as well; the database may have recorded newer ones than a restored key store has.
         try await store.checkPair(try await Self.noted(configuration))
         try await store.checkWrappingKeys()
         try await Self.note(try await store.beginRotation(to: name), configuration)
@@ -177,7 +177,7 @@ extension Command {
         {
             throw KeyStore.mismatch(noted, state)
         }
-        // A rotator that was killed may not have come so far.
+        // A rotator that was killed may not have got this far.
         try await Self.note(state, configuration)
         try await Self.record("rewrap_begin", nil, configuration)
         let outcome = try await Self.rewrap(store, all: arguments.has("all"), configuration)
@@ -212,7 +212,7 @@ extension Command {
         }
     }
 
-    /// - Parameter damagedLines: Those of the escrow that are none.
+    /// - Parameter damagedLines: Lines of the escrow that contain no key.
     static func finish(
         _ outcome: KeyStore.Rotation, _ store: KeyStore, _ configuration: Configuration, damagedLines: Int = 0
     ) async throws {
@@ -248,7 +248,7 @@ extension Command {
         let recipient = try KeyEscrow.Recipient(pem: try InputFile.read(path, of: "--public-key", isSetting: true))
         let store = try Self.keyStore(configuration)
         try await store.check(try await Self.noted(configuration))
-        // Before anything leaves.
+        // Before anything is written.
         try await Self.record("escrow", nil, configuration)
         _ = try await store.escrow(to: recipient) { Output.line(ResultEnvelope.json($0)) }
         await store.close()
@@ -256,7 +256,7 @@ extension Command {
 
     // MARK: Settings
 
-    /// The key store, for a subcommand that cannot do without.
+    /// The key store, for a subcommand that needs it.
     static func keyStore(_ configuration: Configuration, _ keys: WrappingKeys? = nil) throws -> KeyStore {
         guard !configuration.keysURL.isEmpty else {
             throw InspectError(.keyMissing, "no key store is configured", hint: "Set --keys-url or INSPECTD_KEYS_URL.")

@@ -10,10 +10,10 @@ extension Command {
         }
         let opener = try KeyEscrow.Opener(pem: try InputFile.read(key, of: "--private-key", isSetting: true))
         let lines = try InputFile.read(escrow, of: "--escrow", isSetting: true).split(separator: 0x0A)
-        // A damaged line costs its own key alone.
+        // A damaged line costs only its own key.
         let entries = lines.compactMap { try? JSONDecoder().decode(KeyEscrow.Entry.self, from: $0) }
         // Of a key store without partners it is empty.
-        guard lines.isEmpty || !entries.isEmpty else { throw UsageError("--escrow \(escrow) has no line of an escrow") }
+        guard lines.isEmpty || !entries.isEmpty else { throw UsageError("--escrow \(escrow) contains no escrow") }
         let store = try Self.keyStore(configuration)
         try await store.checkPair(try await Self.noted(configuration))
         // Before anything is changed.

@@ -11,9 +11,9 @@ extension Command {
         var heldBack: [Int64]?
     }
 
-    /// Destroys keys that have nothing to open in the database, an hour after they were made: their requests were refused, repeated or
-    /// never arrived, or a stolen worker has reported them as destroyed. Not a duty of workers, as a database that was restored to an
-    /// older state lacks jobs whose keys must stay.
+    /// Destroys keys that open nothing in the database, an hour after they were made: their requests were refused, repeated or
+    /// never arrived, or a stolen worker has reported them as destroyed. Workers do not do this, since a database that was restored to
+    /// an older state lacks jobs whose keys must stay.
     static func sweep(_ configuration: Configuration, _ arguments: Arguments) async throws {
         let confirmed = try Self.numbers(arguments["confirm"])
         let store = try Self.keyStore(configuration)
@@ -48,7 +48,7 @@ extension Command {
             guard let end = page.last else { break }
             number = end
             for partner in try await KeyUse.unknown(page, on: connection) {
-                // Keys below it may open what a database that is not this one has.
+                // Keys below it may open data in another database.
                 let below = try await store.below(nil, partner)
                 if below.contains(where: { $0.persons + $0.jobs + $0.templates > 0 }), !confirmed.contains(partner) {
                     outcome.heldBack = (outcome.heldBack ?? []) + [partner]
@@ -71,7 +71,7 @@ extension Command {
         return Set(
             try text.split(separator: ",", omittingEmptySubsequences: false).map {
                 guard let number = Int64($0) else {
-                    throw UsageError("'keys sweep' takes numbers of partners with --confirm, such as 7,9")
+                    throw UsageError("'keys sweep' takes partners' numbers with --confirm, such as 7,9")
                 }
                 return number
             })

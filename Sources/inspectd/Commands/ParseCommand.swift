@@ -10,7 +10,7 @@ extension Command {
         options: [
             .value(
                 "batch", "FILE",
-                #"lines of {"mrz": [LINE, ...]} or {"barcode": TEXT} (- for standard input); an answer a line, in order"#
+                #"lines of {"mrz": [LINE, ...]} or {"barcode": TEXT} (- for standard input); one answer per line"#
             )
         ],
         body: { arguments in
@@ -45,7 +45,7 @@ extension Command {
     }
 }
 
-/// The fields of a text as printed; without a format where it is neither an MRZ nor an AAMVA barcode.
+/// The fields of a text as printed; without a format if it is neither an MRZ nor an AAMVA barcode.
 private struct ParsedText: Encodable {
     var format: String?
     var fields: [String: String] = [:]

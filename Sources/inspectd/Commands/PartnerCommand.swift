@@ -81,14 +81,14 @@ extension Command {
         var openTransactions: Int?
     }
 
-    /// Safe to repeat from any moment on: what is done is not counted again.
+    /// Safe to repeat at any time: completed work is not counted again.
     private static func erase(
         _ partner: String, _ client: JobClient, _ keys: KeyStore?, _ configuration: Configuration
     ) async throws -> PartnerErasure {
         var outcome = PartnerErasure(partner: partner)
         // Nothing is accepted from here on, so no program has a reason to make another key.
         let numbers = try await client.beginErasure(ofPartner: partner)
-        // First: whatever happens to the rest, nothing sealed opens any more.
+        // First: whatever happens to the rest, no sealed data can be opened any more.
         if let keys {
             // Recorded first: a call that is killed here may have destroyed it.
             try await client.recordKeys("destroy_partner_begin", of: partner)
@@ -107,7 +107,7 @@ extension Command {
         }
         try await Self.eraseData(of: partner, &outcome, client, configuration)
         if let keys {
-            // One that a gateway made for a request that was under way.
+            // A key that a gateway made for a request that was under way.
             let destroyed = try await Self.destroyKeys(of: numbers, keys)
             if destroyed > 0 { try await client.recordKeys("destroy_partner", of: partner, keys: destroyed) }
             while try await keys.sweep() > 0 {}

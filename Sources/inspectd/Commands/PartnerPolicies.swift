@@ -9,7 +9,7 @@ extension Command {
     static let policyOptions: [Arguments.Option] = [
         .flag("required", "each job needs a consent").of("consent"),
         .value("policy-url", "URL", "where people read what they consent to").of("consent"),
-        .value("policy-version", "V", "the version that a consent must name").of("consent"),
+        .value("policy-version", "V", "the version that a consent must state").of("consent"),
         .list("purpose", "P", "a purpose that a consent must contain; may be repeated").of("consent"),
         .value("region", "REGION", "region of the partner's jobs; any: every worker may process them").of("region"),
         .flag("may-choose", "a job may specify another region").of("region"),

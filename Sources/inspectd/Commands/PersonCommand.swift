@@ -15,7 +15,7 @@ extension Command {
         takesOperands: true,
         options: [
             .value("partner", "NAME", "the partner"),
-            .value("reference", "R", "the partner's userReference of the person")
+            .value("reference", "R", "the partner's userReference for the person")
                 .personal.of("erase", "withdraw", "export"),
             .purpose.of("export"),
             .value("job", "ID", "the job, which may be erased").of("consent"),
@@ -67,7 +67,7 @@ extension Command {
 
     /// - Parameter isWithdrawal: Whether the person withdrew the consent: what is under way stops as well.
     ///
-    /// The keys go after the jobs: what an interrupted call has left, a repeated one finds. The intention is recorded first, as an
+    /// The keys go after the jobs: a repeated call finds what an interrupted one left. The intention is recorded first, since an
     /// interrupted call may have destroyed keys.
     private static func erase(
         _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?, stopping isWithdrawal: Bool
@@ -96,7 +96,7 @@ extension Command {
         var gone = 0
         func destroyKeys() async throws {
             guard let keys else { return }
-            // Of jobs that named the face alone, and are erased with the person.
+            // Of jobs that named only the face, and are erased with the person.
             for face in faces where try await keys.destroyPerson(pseudonym: face, of: number) { gone += 1 }
             faces = []
             if try await keys.destroyPerson(.user(reference), of: number) {
@@ -128,7 +128,7 @@ extension Command {
         }
     }
 
-    /// By what the database finds the reference as sealed jobs have it, then as plain jobs do.
+    /// How the database finds the reference in sealed jobs, then in plain jobs.
     private static func indexes(
         _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?
     ) async throws -> [Data] {

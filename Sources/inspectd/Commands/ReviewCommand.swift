@@ -5,7 +5,7 @@ import JobQueue
 extension Command {
     static let review = Command(
         name: "review",
-        summary: "shows what awaits a reviewer's decision, or records the decision; a sealed job's note is sealed",
+        summary: "shows a job that waits for review, or records the decision; a sealed job's note is sealed",
         synopsis: "ID [--purpose P]\n       inspectd review ID --decision D [--label L] [--note FILE]",
         takesOperands: true,
         options: [

@@ -43,7 +43,7 @@ extension Command {
         }
     )
 
-    /// Secrets come from files: every process of the machine can read `argv`.
+    /// Secrets come from files: every process on the machine can read `argv`.
     private static func verifier(_ arguments: Arguments) throws -> WebhookVerifier {
         let secrets = try arguments.all("secret-file").map { path in
             let text = try InputFile.read(path, of: "--secret-file", isSetting: true)

@@ -169,7 +169,7 @@ private struct WorkerService {
         else { throw UsageError("--callback-source takes a numeric address, at most one of IPv4 and one of IPv6") }
         let proxy = configuration.callbackProxy
         guard let exit = EgressExit(proxy: proxy.isEmpty ? nil : proxy, sources: sources) else {
-            // Not what was given: it may have a password.
+            // Not the given text: it may contain a password.
             throw UsageError("--callback-proxy takes http:// or https://, a host and a port")
         }
         return exit
@@ -302,7 +302,7 @@ private struct WorkerService {
         try await worker.run()
     }
 
-    /// Polls the whole queue every five seconds, or less often where a poll is slow: it takes at most a twentieth of one
+    /// Polls the whole queue every five seconds, or less often if a poll is slow: it takes at most a twentieth of one
     /// connection's time, but runs at least every half minute.
     private func watchQueue(_ metrics: QueueMetrics) async {
         let observer = QueueObserver(databaseURL: self.configuration.databaseURL)

@@ -5,11 +5,11 @@ import InspectCore
 import JobQueue
 import Postgres
 
-/// What `inspectd doctor` checks of keys: those of this process, the key store, and what both still have to do.
+/// The checks of `inspectd doctor` for keys: those of this process, the key store, and the outstanding work of both.
 enum KeyExamination {
     typealias Finding = Command.Finding
 
-    /// For as long as this, keys of erased data may wait to be destroyed.
+    /// How long keys of erased data may wait to be destroyed.
     private static let destructionPatienceSeconds = 600.0
     /// Bytes of locked memory that the keys of a busy worker take.
     private static let lockedBytes = 256 * 1024
@@ -106,7 +106,7 @@ enum KeyExamination {
         }
     }
 
-    /// A log with the parameters of statements keeps every wrapped key, even once it is destroyed.
+    /// A log with the parameters of statements keeps every wrapped key, even after its destruction.
     private static func log(_ store: KeyStore) async -> Finding {
         do {
             let settings = try await store.loggedParameters()
@@ -162,7 +162,7 @@ enum KeyExamination {
         }
     }
 
-    /// Tries what the keys need: the limit counts for processes without CAP_IPC_LOCK alone.
+    /// Tries to lock the memory that the keys need: the limit applies only to processes without CAP_IPC_LOCK.
     private static func memory() -> Finding {
         let base = mmap(nil, Self.lockedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         let isLocked = base != MAP_FAILED && mlock(base, Self.lockedBytes) == 0

@@ -3,11 +3,11 @@ import Foundation
 import InspectCore
 import ObjectStore
 
-/// What `inspectd doctor` says of the object store: whether it stores, returns, lists and deletes, and forgets what it deletes.
+/// The checks of `inspectd doctor` for the object store: whether it stores, returns, lists and deletes objects, and keeps no deleted ones.
 enum ObjectStoreExamination {
     private static let check = "object store"
 
-    /// - Returns: None where no object store is configured.
+    /// - Returns: None if no object store is configured.
     static func findings(_ configuration: Configuration) async -> [Command.Finding] {
         let address: ObjectStoreAddress
         do {

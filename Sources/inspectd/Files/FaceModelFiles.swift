@@ -4,11 +4,11 @@ import Vision
 
 /// The operator's model files for faces, and the arguments that pass them to an analyzer.
 struct FaceModelFiles: Sendable {
-    /// JSON that describes an ONNX network (``FaceNetworkModel``); its `file` is beside it unless it is an absolute path.
+    /// JSON that describes an ONNX network (``FaceNetworkModel``); its `file` is in the same folder unless it is an absolute path.
     var engine: String?
     /// dlib's 68-point model.
     var contour: String?
-    /// JSON that describes an ONNX network that scores selfies (``LivenessNetworkModel``), likewise.
+    /// JSON that describes an ONNX network that scores selfies (``LivenessNetworkModel``); its `file` follows the same rule.
     var liveness: String?
 
     private static var words: [(prefix: String, file: WritableKeyPath<FaceModelFiles, String?>)] {

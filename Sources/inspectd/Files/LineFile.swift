@@ -11,7 +11,7 @@ struct LineFile {
         guard let handle = self.path == "-" ? .standardInput : FileHandle(forReadingAtPath: self.path) else {
             throw InputFile.Failure(description: "FILE: \(self.path) cannot be read")
         }
-        // A line may cross pieces; what is left of one begins the next.
+        // A line may cross pieces; the rest of one piece begins the next.
         var rest: [UInt8] = []
         while let piece = try handle.read(upToCount: 1 << 20), !piece.isEmpty {
             piece.withUnsafeBytes { bytes in

@@ -19,7 +19,7 @@ enum PartFile {
         return bytes
     }
 
-    /// The parts of one kind: of a file, or of a folder where a job may have several.
+    /// The parts of one kind: from a file, or from a folder if a job may have several.
     static func parts(
         _ kind: PartKind, _ path: String, of source: String, allowsEmpty: Bool = false
     ) throws(InspectError) -> [Data] {
@@ -44,7 +44,7 @@ enum PartFile {
         return .value("workflow", "W", "\(list); by default what the files allow")
     }
 
-    /// What `--challenge` names is no challenge.
+    /// The value of `--challenge` is not a challenge.
     static let noChallenge = InspectError(.challengeInvalid, "the file contains no challenge")
 
     /// The files of a folder, in the order of their names.

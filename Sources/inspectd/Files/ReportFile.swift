@@ -12,7 +12,7 @@ enum ReportFile {
         if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
             throw InputFile.Failure(description: "--report: the file is a folder")
         }
-        // Searching the folder fails where it is a file.
+        // Searching the folder fails if it is a file.
         guard access("\(folder)/.", W_OK | X_OK) != 0 else { return }
         let code = errno
         let reason =

@@ -8,12 +8,12 @@ struct ShadowFile: Sendable {
         "shadow", "FILE",
         "JSON with changed limits, or another program or models, by which inspections are repeated, without effect")
 
-    /// Empty where limits stay as they are.
+    /// Empty if limits stay as they are.
     var changes = LimitChanges()
-    /// What analyses once more; `nil`: nothing, the same facts are decided once more.
+    /// The analyzers that analyse again; `nil`: none, the same facts are decided again.
     var models: Models?
 
-    /// What the file names in place of the worker's own.
+    /// The program and models that the file names instead of the worker's own.
     struct Models: Sendable {
         /// A build of this program.
         var analyzer: String?
@@ -58,7 +58,7 @@ struct ShadowFile: Sendable {
     }
 
     private struct Numbers: Decodable {
-        /// Empty where it is something else.
+        /// Empty if it is something else.
         var values: [Double]
 
         init(from decoder: any Decoder) throws {
@@ -99,7 +99,7 @@ struct ShadowFile: Sendable {
                 switch error {
                 case .unknown:
                     let names = LimitChanges.names.joined(separator: ", ")
-                    throw UsageError("--shadow: there is no limit '\(name)', but \(names)")
+                    throw UsageError("--shadow: '\(name)' is not a limit; the limits are \(names)")
                 case .takes(numbers: 1): throw UsageError("--shadow: \(name) takes a number")
                 case .takes: throw UsageError("--shadow: \(name) takes two numbers, the lower one first")
                 }

@@ -1,9 +1,9 @@
 import Foundation
 import InspectCore
 
-/// One inspection by `inspect`: a line of a batch, or what the options name.
+/// One inspection by `inspect`, from a line of a batch or from the options.
 struct BatchRequest: Decodable {
-    /// The members of a line besides the files.
+    /// The members of a line other than the files.
     struct Members: Decodable {
         var id: String?
         var challenge: String?
@@ -29,7 +29,7 @@ struct BatchRequest: Decodable {
 
     var members = Members()
     var files: [PartKind: String] = [:]
-    /// What stands before the members' names where they are options.
+    /// The prefix of the members' names if they are options.
     private var prefix = ""
 
     init(from decoder: any Decoder) throws {

@@ -39,7 +39,7 @@ final class ConsoleAnalyzers: Sendable {
         }
     }
 
-    /// Starts the processes. Where none can be started, images are not shown until one can.
+    /// Starts the processes. If none can be started, images are not shown until one can.
     func start() async { try? await self.pool.start() }
 
     func stop() async { await self.pool.stop() }

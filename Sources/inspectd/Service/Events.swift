@@ -151,7 +151,7 @@ enum Events {
         log.debug("stage done", Self.fields(of: job, ["seconds": .double(duration / .seconds(1))]))
     }
 
-    /// What other limits or models would have changed: words of the contract, no value that was read or measured.
+    /// The changes that other limits or models would have made: words of the contract, never a value that was read or measured.
     static func fields(of shadow: InspectionRunner.Shadow) -> [String: Log.Value] {
         let comparison = shadow.comparison
         func words(_ labels: [ShadowComparison.Label]) -> Log.Value {

@@ -32,7 +32,7 @@ struct GatewayUsability {
             })
     }
 
-    /// Starts the processes. Where none can be started, requests are refused until one can.
+    /// Starts the processes. If none can be started, requests are refused until one can.
     func start() async { try? await self.pool.start() }
 
     func stop() async { await self.pool.stop() }

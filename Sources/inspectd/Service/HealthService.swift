@@ -63,7 +63,7 @@ final class HealthService: Sendable {
         }
     }
 
-    /// Why the process must be restarted. An unavailable database is no reason.
+    /// Why the process must be restarted. An unavailable database is not a reason.
     private func faults() -> [ProbeReport.Reason] {
         var ages: [(String, Duration?)] = []
         let (worker, dispatcher) = self.state.withLock { ($0.worker, $0.dispatcher) }

@@ -1,7 +1,7 @@
 import HTTPServer
 import InspectCore
 
-/// What a probe is answered.
+/// The answer to a probe.
 struct ProbeReport: Encodable {
     /// One fault.
     struct Reason: Encodable {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A stop that may be requested before anybody waits for it; a second signal ends the process by itself.
+/// A stop that may be requested before anybody waits for it; a second signal ends the process directly.
 final class StopOnce: Sendable {
     private struct State {
         var isRequested = false
@@ -20,7 +20,7 @@ final class StopOnce: Sendable {
         waiting?.resume()
     }
 
-    /// Does something at the request, or at once if it was made before.
+    /// Does something on request, or at once if the request was made before.
     func atRequest(_ action: @escaping @Sendable () -> Void) {
         let isRequested = self.state.withLock { state in
             if !state.isRequested { state.action = action }

@@ -133,7 +133,7 @@ struct WorkerMetrics: Sendable {
         self.shadowTime = counter("shadow_cpu_seconds", "Processor time of what --shadow repeats.")
     }
 
-    /// All metrics, for a scrape. Reads memory alone.
+    /// All metrics, for a scrape. Reads only memory.
     func text(_ vitals: JobWorkerVitals?, isReady: Bool) -> String {
         self.process.update(vitals, isReady: isReady)
         return self.registry.text()
@@ -145,7 +145,7 @@ struct WorkerMetrics: Sendable {
             self.claimed.add(Double(claimed))
             self.claimDuration.observe(seconds)
         case .started: self.started.add()
-        // Tests have fixed outcomes, failures among them, and no analysis: they would spoil what alerts are made of.
+        // Tests have fixed outcomes, including failures, and no analysis: they would distort the figures that alerts use.
         case .finished(let job, _) where job.isTest: self.testsFinished.add(1, "completed")
         case .heldForReview(let job, _) where job.isTest: self.testsFinished.add(1, "held")
         case .deadLettered(let job, _) where job.isTest: self.testsFinished.add(1, "dead_lettered")

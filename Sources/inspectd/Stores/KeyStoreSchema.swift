@@ -8,7 +8,7 @@ enum KeyStoreSchema {
     /// repeated, and run by many at once.
     ///
     /// - Parameters:
-    ///   - keys: Without one, the schema is all that is done.
+    ///   - keys: Without keys, only the schema is brought up to date.
     ///   - first: The wrapping key of a new key store; `nil`: the only one that is configured.
     ///   - former: The id of the main database that this one replaces; `nil`: none.
     /// - Returns: The files that were applied, and what the key store needs; `nil`: it is new, and nothing says which of the keys
@@ -39,7 +39,7 @@ enum KeyStoreSchema {
         let outcome = try await Migrator(directory: configuration.migrations + "/keys").run(on: connection) {
             configuration.log.warning("waiting for the key store", ["reason": .string($0)])
         }
-        // Each time: a dump that was restored has lost it.
+        // Every time: a restored dump has lost it.
         try await KeyLog.omitParameters(on: connection)
         await connection.close()
         return outcome.applied

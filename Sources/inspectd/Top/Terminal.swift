@@ -1,6 +1,6 @@
 import Foundation
 
-/// The terminal of a full-screen view. Its former content returns when the value is destroyed.
+/// The terminal of a full-screen view. Its previous content returns when the value is destroyed.
 struct Terminal: ~Copyable {
     /// A line of the screen; styles take no columns.
     struct Line: Equatable {

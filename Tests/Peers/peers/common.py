@@ -1,4 +1,4 @@
-"""What the drivers share: the command line, the processes, the clock.
+"""Shared by the drivers: the command line, the processes, the clock.
 
 A driver is a subclass of `Driver`; `main(Driver)` gives it these commands, each of which prints one JSON line:
 

@@ -1,6 +1,6 @@
 """PgQ, by its SQL functions: one consumer that takes whole batches, ticked by hand after every 1,000 events.
 
-Not the same service: no claim, state or lease of a single job, so a rate is no rival's. It shows what a log gives up.
+Not the same service: no claim, state or lease of a single job, so its rate is not comparable. It shows what a log gives up.
 """
 
 import time

@@ -2,7 +2,7 @@ CREATE SCHEMA insp;
 
 CREATE TYPE insp.callback_endpoint AS (
 	endpoint_id bigint,
-	floor bigint,
+	floor_microseconds bigint,
 	claim_floor bigint,
 	at_once integer,
 	secrets text[],
@@ -56,7 +56,7 @@ CREATE FUNCTION insp.actor() RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) RETURNS boolean
+CREATE FUNCTION insp.add_checkpoint(p_number bigint, p_at_microseconds bigint, p_key_id text, p_heads text, p_signature bytea) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
@@ -192,7 +192,7 @@ CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_momen
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint, p_region text DEFAULT NULL::text) RETURNS TABLE(floor bigint, endpoints insp.callback_endpoint[], id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint, sealed bytea, sealed_body bytea, partner_id integer)
+CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor_microseconds bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors_microseconds bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint, p_region text DEFAULT NULL::text) RETURNS TABLE(floor_microseconds bigint, endpoints insp.callback_endpoint[], id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint, sealed bytea, sealed_body bytea, partner_id integer)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -260,7 +260,7 @@ CREATE FUNCTION insp.callback_disable(p_endpoint bigint) RETURNS bigint
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_region smallint, OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]) RETURNS record
+CREATE FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor_microseconds bigint, p_endpoints bigint[], p_floors_microseconds bigint[], p_region smallint, OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads_microseconds bigint[]) RETURNS record
     LANGUAGE plpgsql
     AS ...
 
@@ -364,7 +364,7 @@ CREATE FUNCTION insp.callback_sealed_body(p_job bigint) RETURNS bytea
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) RETURNS record
+CREATE FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays_ms bigint[], p_started_microseconds bigint[], p_durations_ms bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -543,7 +543,7 @@ CREATE FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, 
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea DEFAULT NULL::bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) RETURNS record
+CREATE FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea DEFAULT NULL::bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in_seconds integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) RETURNS record
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -908,12 +908,12 @@ CREATE FUNCTION insp.console_begin(p_actor text) RETURNS void
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text, p_seen text) RETURNS bigint
+CREATE FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge_microseconds bigint, p_reason text, p_seen text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) RETURNS record
+CREATE FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at timestamp with time zone, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -922,7 +922,7 @@ CREATE FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request j
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_reason text DEFAULT NULL::text, p_minutes integer DEFAULT 0, p_after_since bigint DEFAULT NULL::bigint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, decision text, waits double precision, remains double precision, because text[], holder text, is_mine boolean, since bigint, first_by text, may_take boolean)
+CREATE FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_reason text DEFAULT NULL::text, p_minutes integer DEFAULT 0, p_after_since_microseconds bigint DEFAULT NULL::bigint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, decision text, waits_seconds double precision, remains_seconds double precision, because text[], holder text, is_mine boolean, since_microseconds bigint, first_by text, may_take boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -937,7 +937,7 @@ CREATE FUNCTION insp.console_count_once(p_actor text, p_waits boolean) RETURNS v
     SET lock_timeout TO '2s'
     AS ...
 
-CREATE FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_code text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
+CREATE FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_code text DEFAULT NULL::text, p_edge_microseconds bigint DEFAULT NULL::bigint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, code text, detail text, attempts integer, died_microseconds bigint)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -977,7 +977,7 @@ CREATE FUNCTION insp.console_end_sessions(person text, reason text DEFAULT NULL:
     SET lock_timeout TO '5s'
     AS ...
 
-CREATE FUNCTION insp.console_endpoints(p_token_sha256 bytea) RETURNS TABLE(id bigint, partner text, origin text, pending bigint, in_flight bigint, held bigint, dead bigint, delivered bigint, oldest double precision, breaker text, last_code text, warnings text)
+CREATE FUNCTION insp.console_endpoints(p_token_sha256 bytea) RETURNS TABLE(id bigint, partner text, origin text, pending bigint, in_flight bigint, held bigint, dead bigint, delivered bigint, oldest_seconds double precision, breaker text, last_code text, warnings text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -992,7 +992,7 @@ CREATE FUNCTION insp.console_filter(p_kind text, p_filter jsonb) RETURNS jsonb
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE(id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer, was_removed boolean)
+CREATE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE(id uuid, at timestamp with time zone, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer, was_removed boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1020,7 +1020,7 @@ CREATE FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uui
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed double precision, OUT keys bigint, OUT keys_oldest double precision, OUT persons bigint, OUT persons_oldest double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest double precision, OUT checkpoint bigint, OUT signer text, OUT signed double precision) RETURNS record
+CREATE FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed timestamp with time zone, OUT keys bigint, OUT keys_oldest_seconds double precision, OUT persons bigint, OUT persons_oldest_seconds double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest_seconds double precision, OUT checkpoint bigint, OUT signer text, OUT signed timestamp with time zone) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -1058,7 +1058,7 @@ CREATE FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, 
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) RETURNS TABLE(kind text, name text, value text, used double precision)
+CREATE FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) RETURNS TABLE(kind text, name text, value text, used timestamp with time zone)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1081,7 +1081,7 @@ CREATE FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane 
     SET lock_timeout TO '5s'
     AS ...
 
-CREATE FUNCTION insp.console_people(p_token_sha256 bytea) RETURNS TABLE(id bigint, name text, issuer text, subject text, roles text, since double precision, seen double precision, sessions bigint, cases bigint)
+CREATE FUNCTION insp.console_people(p_token_sha256 bytea) RETURNS TABLE(id bigint, name text, issuer text, subject text, roles text, since timestamp with time zone, seen timestamp with time zone, sessions bigint, cases bigint)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1091,19 +1091,19 @@ CREATE FUNCTION insp.console_person_named(p_issuer text, p_subject text, p_name 
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) RETURNS TABLE(at double precision, lane text, waiting double precision, oldest double precision, running double precision, finished double precision, failed double precision, delivered double precision, undelivered double precision)
+CREATE FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) RETURNS TABLE(at timestamp with time zone, lane text, waiting double precision, oldest_seconds double precision, running double precision, finished double precision, failed double precision, delivered double precision, undelivered double precision)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[], OUT seen text) RETURNS record
+CREATE FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before_microseconds bigint, OUT ids text[], OUT partners text[], OUT what text[], OUT seen text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_proposals(p_token_sha256 bytea) RETURNS TABLE(id bigint, action text, arguments text, proposed_by text, proposed double precision, expires double precision, state text, decided_by text, decided double precision, is_own boolean, returns_secret boolean)
+CREATE FUNCTION insp.console_proposals(p_token_sha256 bytea) RETURNS TABLE(id bigint, action text, arguments text, proposed_by text, proposed timestamp with time zone, expires timestamp with time zone, state text, decided_by text, decided timestamp with time zone, is_own boolean, returns_secret boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1117,13 +1117,13 @@ CREATE FUNCTION insp.console_pulse(p_tokens bytea[], p_subjects text[]) RETURNS 
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_queue(p_token_sha256 bytea) RETURNS TABLE(region text, lane text, partner text, paused boolean, waiting bigint, is_estimate boolean, oldest double precision, delayed bigint, running bigint, why text, remedy text)
+CREATE FUNCTION insp.console_queue(p_token_sha256 bytea) RETURNS TABLE(region text, lane text, partner text, paused boolean, waiting bigint, is_estimate boolean, oldest_seconds double precision, delayed bigint, running bigint, why text, remedy text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint DEFAULT NULL::bigint, p_end bigint DEFAULT NULL::bigint, p_actor text DEFAULT NULL::text, p_action text DEFAULT NULL::text, p_object text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint) RETURNS TABLE(id bigint, at double precision, who text, action text, object text, purpose text, detail text)
+CREATE FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from_seconds bigint DEFAULT NULL::bigint, p_end_seconds bigint DEFAULT NULL::bigint, p_actor text DEFAULT NULL::text, p_action text DEFAULT NULL::text, p_object text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint) RETURNS TABLE(id bigint, at timestamp with time zone, who text, action text, object text, purpose text, detail text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1188,7 +1188,7 @@ CREATE FUNCTION insp.console_sought(p_partners integer[], p_is_all boolean, p_pa
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_state(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits double precision, OUT remains double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean, OUT until double precision, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at double precision, OUT final_decision text, OUT final_label text) RETURNS record
+CREATE FUNCTION insp.console_state(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits_seconds double precision, OUT remains_seconds double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean, OUT until timestamp with time zone, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at timestamp with time zone, OUT final_decision text, OUT final_label text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1219,12 +1219,12 @@ CREATE FUNCTION insp.console_tally(p_task bigint, p_done integer, p_refusals jso
     SET lock_timeout TO '20s'
     AS ...
 
-CREATE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE(id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text, failure text, may_stop boolean)
+CREATE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE(id bigint, who text, kind text, action text, partner text, filter text, reason text, began timestamp with time zone, total integer, done integer, refused integer, refusals text, ended timestamp with time zone, ended_by text, failure text, may_stop boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_timeline(p_token_sha256 bytea, p_id uuid) RETURNS TABLE(at double precision, kind text, who text, detail text)
+CREATE FUNCTION insp.console_timeline(p_token_sha256 bytea, p_id uuid) RETURNS TABLE(at timestamp with time zone, kind text, who text, detail text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1238,7 +1238,7 @@ CREATE FUNCTION insp.console_who(p_token_sha256 bytea, p_roles text[], OUT actor
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL::bigint) RETURNS TABLE(worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since double precision, remains double precision)
+CREATE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL::bigint) RETURNS TABLE(worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since_seconds double precision, remains_seconds double precision)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1246,7 +1246,7 @@ CREATE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT 
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_workers(p_token_sha256 bytea) RETURNS TABLE(id bigint, host text, process integer, version text, region text, slots integer, busy integer, leases bigint, state text, silent double precision)
+CREATE FUNCTION insp.console_workers(p_token_sha256 bytea) RETURNS TABLE(id bigint, host text, process integer, version text, region text, slots integer, busy integer, leases bigint, state text, silent_seconds double precision)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2166,7 +2166,7 @@ CREATE FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, 
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text DEFAULT 'review'::text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) RETURNS record
+CREATE FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text DEFAULT 'review'::text, OUT request jsonb, OUT decided_at timestamp with time zone, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -2734,7 +2734,7 @@ CREATE FUNCTION insp.objects_swept(p_to text) RETURNS void
     SET lock_timeout TO '5s'
     AS ...
 
-CREATE FUNCTION insp.oldest_unnumbered() RETURNS double precision
+CREATE FUNCTION insp.oldest_unnumbered_seconds() RETURNS double precision
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -2802,7 +2802,7 @@ CREATE FUNCTION insp.payload_place(p_place bigint, p_count integer) RETURNS text
     LANGUAGE sql IMMUTABLE
     AS ...
 
-CREATE FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) RETURNS record
+CREATE FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest_seconds double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) RETURNS record
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -3415,7 +3415,7 @@ CREATE FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label te
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.revocation_claim(p_region text DEFAULT NULL::text, OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) RETURNS record
+CREATE FUNCTION insp.revocation_claim(p_region text DEFAULT NULL::text, OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in_seconds double precision) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
@@ -3842,19 +3842,19 @@ CREATE FUNCTION insp.thin_checkpoints(p_limit integer) RETURNS integer
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait double precision) RETURNS void
+CREATE FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait_seconds double precision) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
     AS ...
 
-CREATE FUNCTION insp.token_store(p_endpoint bigint, p_permit bigint, p_token text, p_lifetime double precision, p_early double precision) RETURNS bigint
+CREATE FUNCTION insp.token_store(p_endpoint bigint, p_permit bigint, p_token text, p_lifetime_seconds double precision, p_early_seconds double precision) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
     AS ...
 
-CREATE FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint DEFAULT NULL::bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT permit bigint, OUT code text, OUT partner integer) RETURNS record
+CREATE FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint DEFAULT NULL::bigint, OUT token text, OUT generation bigint, OUT refresh_in_seconds double precision, OUT expires_in_seconds double precision, OUT permit bigint, OUT code text, OUT partner integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
@@ -4650,7 +4650,7 @@ CREATE TABLE insp.partner_sample (
     partner_id integer NOT NULL,
     at timestamp with time zone NOT NULL,
     waiting integer NOT NULL,
-    oldest integer NOT NULL,
+    oldest_seconds integer NOT NULL,
     running integer NOT NULL,
     finished integer NOT NULL,
     failed integer NOT NULL,
@@ -4748,13 +4748,13 @@ CREATE TABLE insp.queue_sample (
     regions smallint[] NOT NULL,
     lanes smallint[] NOT NULL,
     waiting integer[] NOT NULL,
-    oldest integer[] NOT NULL,
+    oldest_seconds integer[] NOT NULL,
     running integer[] NOT NULL,
     delayed integer[] NOT NULL,
     finished integer[] NOT NULL,
     failed integer[] NOT NULL,
     callbacks integer NOT NULL,
-    callbacks_oldest integer NOT NULL,
+    callbacks_oldest_seconds integer NOT NULL,
     workers integer NOT NULL,
     partners_cut boolean DEFAULT false NOT NULL
 );
@@ -5178,7 +5178,7 @@ CREATE TABLE insp.worker (
     floor_queues integer[] DEFAULT '{}'::integer[] NOT NULL,
     floor_seqs bigint[] DEFAULT '{}'::bigint[] NOT NULL,
     fence_floor bigint DEFAULT 0 NOT NULL,
-    beat bigint DEFAULT 0 NOT NULL,
+    beat_microseconds bigint DEFAULT 0 NOT NULL,
     epoch bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500');
@@ -5432,16 +5432,16 @@ CREATE VIEW insp.v_queue_sample AS
         END AS region,
     insp.lane_name(u.lane) AS lane,
     u.waiting,
-    make_interval(secs => (u.oldest)::double precision) AS oldest,
+    make_interval(secs => (u.oldest_seconds)::double precision) AS oldest,
     u.running,
     u.delayed,
     u.finished,
     u.failed,
     s.callbacks,
-    make_interval(secs => (s.callbacks_oldest)::double precision) AS callbacks_oldest,
+    make_interval(secs => (s.callbacks_oldest_seconds)::double precision) AS callbacks_oldest,
     s.workers
    FROM ((insp.queue_sample s
-     LEFT JOIN LATERAL UNNEST(s.regions, s.lanes, s.waiting, s.oldest, s.running, s.delayed, s.finished, s.failed) u(region, lane, waiting, oldest, running, delayed, finished, failed) ON (true))
+     LEFT JOIN LATERAL UNNEST(s.regions, s.lanes, s.waiting, s.oldest_seconds, s.running, s.delayed, s.finished, s.failed) u(region, lane, waiting, oldest_seconds, running, delayed, finished, failed) ON (true))
      LEFT JOIN insp.region g ON ((g.id = u.region)));
 
 CREATE VIEW insp.v_quota AS
@@ -6120,8 +6120,8 @@ GRANT USAGE ON SCHEMA insp TO insp_console;
 REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, p_sealed bytea, p_key uuid, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.actor() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_signer;
+REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at_microseconds bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at_microseconds bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.allow_authorization_secret(p_partner text, p_name text, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.allow_endpoint_secret(p_endpoint bigint, p_sha256 text) FROM PUBLIC;
@@ -6151,8 +6151,8 @@ REVOKE ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) FROM PUBLI
 GRANT ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_by_webhook_id(p_webhook_id text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean, p_region smallint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint, p_region text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint, p_region text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor_microseconds bigint, p_endpoints bigint[], p_floors_microseconds bigint[], p_claims bigint[], p_holder bigint, p_region text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor_microseconds bigint, p_endpoints bigint[], p_floors_microseconds bigint[], p_claims bigint[], p_holder bigint, p_region text) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.callback_counts() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_counts() TO insp_operator;
 GRANT ALL ON FUNCTION insp.callback_counts() TO insp_auditor;
@@ -6200,7 +6200,7 @@ GRANT ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) TO insp_operat
 GRANT ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.callback_disable(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_disable(p_endpoint bigint) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_region smallint, OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor_microseconds bigint, p_endpoints bigint[], p_floors_microseconds bigint[], p_region smallint, OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads_microseconds bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_enable(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_enable(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_enable_part(p_endpoint bigint, p_freed bigint, p_reached timestamp with time zone, p_limit integer, OUT freed bigint, OUT reached timestamp with time zone, OUT more boolean) FROM PUBLIC;
@@ -6224,8 +6224,8 @@ GRANT ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text, p_purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text, p_purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_sealed_body(p_job bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays_ms bigint[], p_started_microseconds bigint[], p_durations_ms bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays_ms bigint[], p_started_microseconds bigint[], p_durations_ms bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.callback_since(p_time timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) TO insp_operator;
@@ -6278,8 +6278,8 @@ GRANT SELECT ON TABLE insp.partner TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.capture_consent(p insp.partner, p_at timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, p_idempotency bytea, p_digest bytea, OUT token text, OUT expires_at text, OUT id uuid, OUT repeated boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, p_idempotency bytea, p_digest bytea, OUT token text, OUT expires_at text, OUT id uuid, OUT repeated boolean) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in_seconds integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in_seconds integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.capture_grace() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, p_image_sha256 bytea, OUT attempt integer, OUT advice jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, p_image_sha256 bytea, OUT attempt integer, OUT advice jsonb) TO insp_gateway;
@@ -6374,15 +6374,15 @@ GRANT ALL ON FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_
 REVOKE ALL ON FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_begin(p_actor text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text, p_seen text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text, p_seen text) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge_microseconds bigint, p_reason text, p_seen text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge_microseconds bigint, p_reason text, p_seen text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at timestamp with time zone, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at timestamp with time zone, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb, OUT runs jsonb) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since_microseconds bigint, p_after uuid, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since_microseconds bigint, p_after uuid, p_limit integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_count_once(p_actor text, p_waits boolean) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_after uuid, p_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_after uuid, p_limit integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge_microseconds bigint, p_after uuid, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge_microseconds bigint, p_after uuid, p_limit integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_decryption_keys(p_token_sha256 bytea) FROM PUBLIC;
@@ -6405,8 +6405,8 @@ REVOKE ALL ON FUNCTION insp.console_keep(p_token_sha256 bytea, p_id uuid) FROM P
 GRANT ALL ON FUNCTION insp.console_keep(p_token_sha256 bytea, p_id uuid) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed double precision, OUT keys bigint, OUT keys_oldest double precision, OUT persons bigint, OUT persons_oldest double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest double precision, OUT checkpoint bigint, OUT signer text, OUT signed double precision) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed double precision, OUT keys bigint, OUT keys_oldest double precision, OUT persons bigint, OUT persons_oldest double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest double precision, OUT checkpoint bigint, OUT signer text, OUT signed double precision) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed timestamp with time zone, OUT keys bigint, OUT keys_oldest_seconds double precision, OUT persons bigint, OUT persons_oldest_seconds double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest_seconds double precision, OUT checkpoint bigint, OUT signer text, OUT signed timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed timestamp with time zone, OUT keys bigint, OUT keys_oldest_seconds double precision, OUT persons bigint, OUT persons_oldest_seconds double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest_seconds double precision, OUT checkpoint bigint, OUT signer text, OUT signed timestamp with time zone) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text, p_partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text, p_partner text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_next(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer) FROM PUBLIC;
@@ -6427,16 +6427,16 @@ GRANT ALL ON FUNCTION insp.console_people(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_person_named(p_issuer text, p_subject text, p_name text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[], OUT seen text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[], OUT seen text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before_microseconds bigint, OUT ids text[], OUT partners text[], OUT what text[], OUT seen text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before_microseconds bigint, OUT ids text[], OUT partners text[], OUT what text[], OUT seen text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_proposals(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_proposals(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_pulse(p_tokens bytea[], p_subjects text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_pulse(p_tokens bytea[], p_subjects text[]) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_queue(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_queue(p_token_sha256 bytea) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint, p_end bigint, p_actor text, p_action text, p_object text, p_edge bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint, p_end bigint, p_actor text, p_action text, p_object text, p_edge bigint) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from_seconds bigint, p_end_seconds bigint, p_actor text, p_action text, p_object text, p_edge bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from_seconds bigint, p_end_seconds bigint, p_actor text, p_action text, p_object text, p_edge bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_reject(p_token_sha256 bytea, p_proposal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_reject(p_token_sha256 bytea, p_proposal bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
@@ -6453,8 +6453,8 @@ REVOKE ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_singly(p_action text, p_targets bigint[], p_reason text, OUT done integer, OUT refusals jsonb, OUT rest bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_sought(p_partners integer[], p_is_all boolean, p_partner text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_state(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits double precision, OUT remains double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean, OUT until double precision, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at double precision, OUT final_decision text, OUT final_label text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_state(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits double precision, OUT remains double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean, OUT until double precision, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at double precision, OUT final_decision text, OUT final_label text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_state(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits_seconds double precision, OUT remains_seconds double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean, OUT until timestamp with time zone, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at timestamp with time zone, OUT final_decision text, OUT final_label text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_state(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits_seconds double precision, OUT remains_seconds double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean, OUT until timestamp with time zone, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at timestamp with time zone, OUT final_decision text, OUT final_label text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) FROM PUBLIC;
@@ -6738,8 +6738,8 @@ REVOKE ALL ON FUNCTION insp.gateway_pulls(p_endpoints bigint[], p_epochs bigint[
 GRANT ALL ON FUNCTION insp.gateway_pulls(p_endpoints bigint[], p_epochs bigint[], p_positions bigint[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at timestamp with time zone, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at timestamp with time zone, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean, OUT status smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean, OUT status smallint) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) FROM PUBLIC;
@@ -6881,7 +6881,7 @@ GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_worker
 GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.objects_swept(p_to text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.objects_swept(p_to text) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.oldest_unnumbered() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.oldest_unnumbered_seconds() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.open_proposal(p_number bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_counts(p_parts bigint[], p_results bigint[], p_requests bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_keeps() FROM PUBLIC;
@@ -6895,9 +6895,9 @@ GRANT ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) T
 REVOKE ALL ON FUNCTION insp.pause(lane text, partner text, reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.pause(lane text, partner text, reason text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.payload_place(p_place bigint, p_count integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
-GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest_seconds double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest_seconds double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
+GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest_seconds double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean, p_keeps_jobs boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean, p_keeps_jobs boolean) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.person_of(p_partner integer, p_index bytea) FROM PUBLIC;
@@ -7040,8 +7040,8 @@ REVOKE ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_reviewer;
 REVOKE ALL ON FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.revocation_claim(p_region text, OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.revocation_claim(p_region text, OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.revocation_claim(p_region text, OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in_seconds double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.revocation_claim(p_region text, OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in_seconds double precision) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.revocation_settle(p_id bigint, p_permit bigint, p_code text, p_is_final boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revocation_settle(p_id bigint, p_permit bigint, p_code text, p_is_final boolean) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
@@ -7165,12 +7165,12 @@ REVOKE ALL ON FUNCTION insp.templates_gone() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.test_mark(p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.test_partner(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.thin_checkpoints(p_limit integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait double precision) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait double precision) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_permit bigint, p_token text, p_lifetime double precision, p_early double precision) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_permit bigint, p_token text, p_lifetime double precision, p_early double precision) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT permit bigint, OUT code text, OUT partner integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT permit bigint, OUT code text, OUT partner integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait_seconds double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait_seconds double precision) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_permit bigint, p_token text, p_lifetime_seconds double precision, p_early_seconds double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_permit bigint, p_token text, p_lifetime_seconds double precision, p_early_seconds double precision) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in_seconds double precision, OUT expires_in_seconds double precision, OUT permit bigint, OUT code text, OUT partner integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in_seconds double precision, OUT expires_in_seconds double precision, OUT permit bigint, OUT code text, OUT partner integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) TO insp_producer;
 GRANT ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) TO insp_operator;

@@ -1,6 +1,6 @@
 -- Callbacks, the queue
 -- takes: integer, double precision, integer, bigint, bigint[], bigint[], bigint[], bigint, text
--- gives: floor bigint, endpoints insp.callback_endpoint[], id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint, sealed bytea, sealed_body bytea, partner_id integer
+-- gives: floor_microseconds bigint, endpoints insp.callback_endpoint[], id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint, sealed bytea, sealed_body bytea, partner_id integer
 SELECT * FROM insp.callback_claim($1, $2 * interval '1 second', $3, $4, $5, $6, $7, $8, $9);
 
 -- Callbacks, the queue
@@ -10,12 +10,12 @@ SELECT * FROM insp.callback_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- Callbacks, the queue
 -- takes: text
--- gives: id bigint, permit bigint, endpoint bigint, document text, due_in double precision
+-- gives: id bigint, permit bigint, endpoint bigint, document text, due_in_seconds double precision
 SELECT * FROM insp.revocation_claim($1);
 
 -- Callbacks, the queue
 -- takes: bigint, bigint
--- gives: token text, generation bigint, refresh_in double precision, expires_in double precision, permit bigint, code text, partner integer
+-- gives: token text, generation bigint, refresh_in_seconds double precision, expires_in_seconds double precision, permit bigint, code text, partner integer
 SELECT * FROM insp.token_take($1, $2);
 
 -- Callbacks, the queue
@@ -85,13 +85,13 @@ SELECT aspect, explanation FROM insp.console_explain($1, $2);
 
 -- Console, the queue
 -- takes: bytea, uuid
--- gives: at double precision, kind text, who text, detail text
+-- gives: at timestamp with time zone, kind text, who text, detail text
 SELECT at, kind, who, detail FROM insp.console_timeline($1, $2);
 
 -- Console, the queue
 -- takes: bytea, text, integer
--- gives: at double precision, lane text, waiting double precision, oldest double precision, running double precision, finished double precision, failed double precision, delivered double precision, undelivered double precision
-SELECT at, lane, waiting, oldest, running, finished, failed, delivered, undelivered
+-- gives: at timestamp with time zone, lane text, waiting double precision, oldest_seconds double precision, running double precision, finished double precision, failed double precision, delivered double precision, undelivered double precision
+SELECT at, lane, waiting, oldest_seconds, running, finished, failed, delivered, undelivered
 FROM insp.console_plots($1, $2, $3);
 
 -- Console, the queue
@@ -101,51 +101,52 @@ SELECT bytes, is_sealed, location, size, partner_id FROM insp.console_part($1, $
 
 -- Console, the queue
 -- takes: bytea
--- gives: id bigint, action text, arguments text, proposed_by text, proposed double precision, expires double precision, state text, decided_by text, decided double precision, is_own boolean, returns_secret boolean
+-- gives: id bigint, action text, arguments text, proposed_by text, proposed timestamp with time zone, expires timestamp with time zone, state text, decided_by text, decided timestamp with time zone, is_own boolean, returns_secret boolean
 SELECT id, action, arguments, proposed_by, proposed, expires, state, decided_by, decided, is_own, returns_secret
 FROM insp.console_proposals($1);
 
 -- Console, the queue
 -- takes: bytea, uuid
--- gives: id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer, was_removed boolean
+-- gives: id uuid, at timestamp with time zone, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer, was_removed boolean
 SELECT id, at, kind, status, document, sealed, body, partner_id, was_removed FROM insp.console_history($1, $2);
 
 -- Console, the queue
 -- takes: bytea, text, bigint, bigint, text, text, text, bigint
--- gives: id bigint, at double precision, who text, action text, object text, purpose text, detail text
+-- gives: id bigint, at timestamp with time zone, who text, action text, object text, purpose text, detail text
 SELECT id, at, who, action, object, purpose, detail
 FROM insp.console_record($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- Console, the queue
 -- takes: bytea
--- gives: id bigint, host text, process integer, version text, region text, slots integer, busy integer, leases bigint, state text, silent double precision
-SELECT id, host, process, version, region, slots, busy, leases, state, silent FROM insp.console_workers($1);
+-- gives: id bigint, host text, process integer, version text, region text, slots integer, busy integer, leases bigint, state text, silent_seconds double precision
+SELECT id, host, process, version, region, slots, busy, leases, state, silent_seconds FROM insp.console_workers($1);
 
 -- Console, the queue
 -- takes: bytea
--- gives: id bigint, name text, issuer text, subject text, roles text, since double precision, seen double precision, sessions bigint, cases bigint
+-- gives: id bigint, name text, issuer text, subject text, roles text, since timestamp with time zone, seen timestamp with time zone, sessions bigint, cases bigint
 SELECT id, name, issuer, subject, roles, since, seen, sessions, cases FROM insp.console_people($1);
 
 -- Console, the queue
 -- takes: bytea
--- gives: id bigint, partner text, origin text, pending bigint, in_flight bigint, held bigint, dead bigint, delivered bigint, oldest double precision, breaker text, last_code text, warnings text
-SELECT id, partner, origin, pending, in_flight, held, dead, delivered, oldest, breaker, last_code, warnings
+-- gives: id bigint, partner text, origin text, pending bigint, in_flight bigint, held bigint, dead bigint, delivered bigint, oldest_seconds double precision, breaker text, last_code text, warnings text
+SELECT id, partner, origin, pending, in_flight, held, dead, delivered, oldest_seconds, breaker, last_code, warnings
 FROM insp.console_endpoints($1);
 
 -- Console, the queue
 -- takes: bytea, text, text, bigint, uuid
--- gives: id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint
-SELECT id, partner, workflow, code, detail, attempts, died FROM insp.console_dead($1, $2, $3, $4, $5);
+-- gives: id uuid, partner text, workflow text, code text, detail text, attempts integer, died_microseconds bigint
+SELECT id, partner, workflow, code, detail, attempts, died_microseconds FROM insp.console_dead($1, $2, $3, $4, $5);
 
 -- Console, the queue
 -- takes: bytea, text, text, integer, bigint, uuid
--- gives: id uuid, partner text, workflow text, decision text, waits double precision, remains double precision, because text[], holder text, is_mine boolean, since bigint, first_by text, may_take boolean
-SELECT id, partner, workflow, decision, waits, remains, because, holder, is_mine, since, first_by, may_take
+-- gives: id uuid, partner text, workflow text, decision text, waits_seconds double precision, remains_seconds double precision, because text[], holder text, is_mine boolean, since_microseconds bigint, first_by text, may_take boolean
+SELECT id, partner, workflow, decision, waits_seconds, remains_seconds, because, holder, is_mine,
+    since_microseconds, first_by, may_take
 FROM insp.console_cases($1, $2, $3, $4, $5, $6);
 
 -- Console, the queue
 -- takes: bytea
--- gives: id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text, failure text, may_stop boolean
+-- gives: id bigint, who text, kind text, action text, partner text, filter text, reason text, began timestamp with time zone, total integer, done integer, refused integer, refusals text, ended timestamp with time zone, ended_by text, failure text, may_stop boolean
 SELECT id, who, kind, action, partner, filter, reason, began, total, done, refused, refusals, ended, ended_by,
     failure, may_stop
 FROM insp.console_tasks($1);
@@ -247,9 +248,9 @@ SELECT key_id, partner_id FROM insp.console_key($1, $2);
 
 -- Console, the queue
 -- takes: bytea
--- gives: key_store text, wrapping_key text, former_key text, changed double precision, keys bigint, keys_oldest double precision, persons bigint, persons_oldest double precision, faces bigint, objects bigint, objects_oldest double precision, checkpoint bigint, signer text, signed double precision
-SELECT key_store, wrapping_key, former_key, changed, keys, keys_oldest, persons, persons_oldest, faces, objects,
-    objects_oldest, checkpoint, signer, signed FROM insp.console_keys($1);
+-- gives: key_store text, wrapping_key text, former_key text, changed timestamp with time zone, keys bigint, keys_oldest_seconds double precision, persons bigint, persons_oldest_seconds double precision, faces bigint, objects bigint, objects_oldest_seconds double precision, checkpoint bigint, signer text, signed timestamp with time zone
+SELECT key_store, wrapping_key, former_key, changed, keys, keys_oldest_seconds, persons, persons_oldest_seconds,
+    faces, objects, objects_oldest_seconds, checkpoint, signer, signed FROM insp.console_keys($1);
 
 -- Console, the queue
 -- takes: bytea
@@ -258,7 +259,7 @@ SELECT kid, workers, is_listed FROM insp.console_decryption_keys($1);
 
 -- Console, the queue
 -- takes: bytea, text
--- gives: kind text, name text, value text, used double precision
+-- gives: kind text, name text, value text, used timestamp with time zone
 SELECT kind, name, value, used FROM insp.console_partner($1, $2);
 
 -- Console, the queue
@@ -279,21 +280,21 @@ SELECT partner, enabled, paused, pause_reason, max_running, running, rate_per_se
 
 -- Console, the queue
 -- takes: bytea
--- gives: region text, lane text, partner text, paused boolean, waiting bigint, is_estimate boolean, oldest double precision, delayed bigint, running bigint, why text, remedy text
-SELECT region, lane, partner, paused, waiting, is_estimate, oldest, delayed, running, why, remedy
+-- gives: region text, lane text, partner text, paused boolean, waiting bigint, is_estimate boolean, oldest_seconds double precision, delayed bigint, running bigint, why text, remedy text
+SELECT region, lane, partner, paused, waiting, is_estimate, oldest_seconds, delayed, running, why, remedy
 FROM insp.console_queue($1);
 
 -- Console, the queue
 -- takes: bytea, uuid
--- gives: request jsonb, decided_at double precision, statuses integer[], bodies bytea[], kinds text[], ordinals integer[], document jsonb, sealed bytea, body bytea, partner_id integer, notes jsonb, runs jsonb
+-- gives: request jsonb, decided_at timestamp with time zone, statuses integer[], bodies bytea[], kinds text[], ordinals integer[], document jsonb, sealed bytea, body bytea, partner_id integer, notes jsonb, runs jsonb
 SELECT request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, notes, runs
 FROM insp.console_case($1, $2);
 
 -- Console, the queue
 -- takes: bytea, uuid
--- gives: status integer, partner text, workflow text, waits double precision, remains double precision, decision text, label text, because text[], holder text, is_mine boolean, until double precision, second boolean, first_by text, first_decision text, first_label text, first_is_mine boolean, decided_by text, confirmed text, decided_at double precision, final_decision text, final_label text
-SELECT status, partner, workflow, waits, remains, decision, label, because, holder, is_mine, until, second, first_by,
-    first_decision, first_label, first_is_mine, decided_by, confirmed, decided_at, final_decision, final_label
+-- gives: status integer, partner text, workflow text, waits_seconds double precision, remains_seconds double precision, decision text, label text, because text[], holder text, is_mine boolean, until timestamp with time zone, second boolean, first_by text, first_decision text, first_label text, first_is_mine boolean, decided_by text, confirmed text, decided_at timestamp with time zone, final_decision text, final_label text
+SELECT status, partner, workflow, waits_seconds, remains_seconds, decision, label, because, holder, is_mine, until, second,
+    first_by, first_decision, first_label, first_is_mine, decided_by, confirmed, decided_at, final_decision, final_label
 FROM insp.console_state($1, $2);
 
 -- Console, the queue
@@ -303,13 +304,13 @@ SELECT task, batch, attempt FROM insp.console_batch_take();
 
 -- Console, the queue
 -- takes: bytea, text, jsonb
--- gives: total integer, before bigint, seen text, ids text[], partners text[], what text[]
-SELECT total, before, seen, ids, partners, what FROM insp.console_preview($1, $2, $3::jsonb);
+-- gives: total integer, before_microseconds bigint, seen text, ids text[], partners text[], what text[]
+SELECT total, before_microseconds, seen, ids, partners, what FROM insp.console_preview($1, $2, $3::jsonb);
 
 -- Console, the queue
 -- takes: bytea, bigint
--- gives: worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since double precision, remains double precision
-SELECT worker, id, partner, workflow, stage, attempt, since, remains FROM insp.console_work($1, $2);
+-- gives: worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since_seconds double precision, remains_seconds double precision
+SELECT worker, id, partner, workflow, stage, attempt, since_seconds, remains_seconds FROM insp.console_work($1, $2);
 
 -- Custody, the key store
 -- takes: integer, uuid, text, bytea
@@ -538,7 +539,7 @@ SELECT wrapping_key, partners FROM insp.wrapped_partners();
 
 -- Gateway, the queue
 -- takes: bytea, bytea
--- gives: id uuid, partner text, partner_id integer, state text, is_mine boolean, request jsonb, return_url text, sealed bytea, parts text[], challenge text, fallback text, shows_result boolean, locale text, embed_origin text, expires_in integer, consent jsonb, policy_url text, policy_version text, purposes text[], tries jsonb, job uuid, job_status smallint, session_seconds integer
+-- gives: id uuid, partner text, partner_id integer, state text, is_mine boolean, request jsonb, return_url text, sealed bytea, parts text[], challenge text, fallback text, shows_result boolean, locale text, embed_origin text, expires_in_seconds integer, consent jsonb, policy_url text, policy_version text, purposes text[], tries jsonb, job uuid, job_status smallint, session_seconds integer
 SELECT * FROM insp.capture_find($1, $2);
 
 -- Gateway, the queue
@@ -749,7 +750,7 @@ SELECT job, finished, document, sealed, body, partner_id, encryption FROM insp.g
 
 -- Gateway, the queue
 -- takes: bigint, bytea, uuid, text
--- gives: request jsonb, decided_at double precision, statuses integer[], bodies bytea[], kinds text[], ordinals integer[], document jsonb, sealed bytea, body bytea, partner_id integer, partner text, encryption jsonb
+-- gives: request jsonb, decided_at timestamp with time zone, statuses integer[], bodies bytea[], kinds text[], ordinals integer[], document jsonb, sealed bytea, body bytea, partner_id integer, partner text, encryption jsonb
 SELECT request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, partner,
     encryption
 FROM insp.gateway_report($1, $2, $3, $4);

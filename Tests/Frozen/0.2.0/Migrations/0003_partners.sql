@@ -5,20 +5,20 @@ CREATE TABLE insp.region (
     name text NOT NULL UNIQUE CHECK (name ~ '^[A-Z][A-Z0-9-]{1,15}$'),
     is_served boolean NOT NULL DEFAULT false
 );
--- Read where a request has no region: empty in a deployment that names none.
+-- Read if a request has no region: empty in a deployment that names none.
 CREATE INDEX region_served ON insp.region (id) WHERE is_served;
 COMMENT ON TABLE insp.region IS 'Data centres. A job with a region is processed only by workers of that region';
-COMMENT ON COLUMN insp.region.id IS 'Number in the queue''s keys; 0 is reserved for jobs that any worker may process';
+COMMENT ON COLUMN insp.region.id IS 'Its number in the queue''s keys; 0 is reserved for jobs that any worker may process';
 COMMENT ON COLUMN insp.region.name IS 'The name in payloads and workers'' configurations';
 COMMENT ON COLUMN insp.region.is_served IS
-    'Whether the deployment names it (insp.set_regions). Once it names any, each job and each worker needs one of them';
+    'Whether the deployment uses it (insp.set_regions). Once it uses any, each job and each worker needs one of them';
 GRANT SELECT ON insp.region TO insp_operator, insp_auditor;
 INSERT INTO insp.region (id, name) VALUES (1, 'US'), (2, 'EU'), (3, 'SG');
 
 CREATE TABLE insp.country (
     code text PRIMARY KEY CHECK (code ~ '^[A-Z]{3}$')
 );
-COMMENT ON TABLE insp.country IS 'Countries that a request may preselect (ISO 3166-1 alpha-3); add rows for other issuers';
+COMMENT ON TABLE insp.country IS 'Countries that a request may accept (ISO 3166-1 alpha-3); add rows for other issuers';
 COMMENT ON COLUMN insp.country.code IS 'Alpha-3 code';
 GRANT SELECT ON insp.country TO insp_operator, insp_auditor;
 INSERT INTO insp.country (code)
@@ -95,31 +95,31 @@ COMMENT ON COLUMN insp.partner.rate_per_second IS 'Maximum of jobs started per s
 COMMENT ON COLUMN insp.partner.rate_burst IS 'Jobs that may start at once after a quiet period; null: one second''s worth of the rate';
 COMMENT ON COLUMN insp.partner.review IS
     'Which decisions wait for a review: never; rejected: REJECTED; warning: WARNING and REJECTED; always: these and PASSED. A job may request a stricter one. NOT_EXECUTED never waits: nothing was decided';
-COMMENT ON COLUMN insp.partner.keep_parts IS 'How long after its end a job''s parts are kept; an hour at least, or 0: they are removed when it finishes';
-COMMENT ON COLUMN insp.partner.keep_results IS 'How long after its end a job''s results are kept; an hour at least';
-COMMENT ON COLUMN insp.partner.face_templates IS 'Templates kept for one face id; another one replaces the oldest';
+COMMENT ON COLUMN insp.partner.keep_parts IS 'How long a job''s parts are kept after its end; at least an hour, or 0: they are removed when it finishes';
+COMMENT ON COLUMN insp.partner.keep_results IS 'How long a job''s results are kept after its end; at least an hour';
+COMMENT ON COLUMN insp.partner.face_templates IS 'Templates kept for one face id; a further one replaces the oldest';
 COMMENT ON COLUMN insp.partner.face_attempts IS 'Enrolments and authentications of one face id that are accepted within face_window';
 COMMENT ON COLUMN insp.partner.face_window IS 'See face_attempts; a day at most';
-COMMENT ON COLUMN insp.partner.keep_faces IS 'How long after its enrolment a template is kept; null: until it is deleted';
+COMMENT ON COLUMN insp.partner.keep_faces IS 'How long a template is kept after its enrolment; null: until it is deleted';
 COMMENT ON COLUMN insp.partner.passive_signals_suffice IS
     'Whether jobs accepted from now on pass liveness if passive PAD signals find nothing; otherwise they end with WARNING, and only a challenge or a vendor passes';
 COMMENT ON COLUMN insp.partner.max_waiting IS 'Jobs that may wait (accepted or delayed, and not claimed); null: any number';
 COMMENT ON COLUMN insp.partner.max_bytes IS 'Bytes that its parts may occupy in the database; null: any number';
 COMMENT ON COLUMN insp.partner.keep_references IS
-    'How long after its end a job''s request is kept: references, URLs, consent, options. Null: as long as its parts or its results, whichever are kept longer';
+    'How long a job''s request is kept after its end: references, URLs, consent, options. Null: as long as its parts or its results, whichever are kept longer';
 COMMENT ON COLUMN insp.partner.test_of IS
-    'The partner whose tests it has: its jobs have specimens with fixed outcomes, and it shares nothing with that partner, neither persons nor faces nor counts. Null: its jobs are real';
+    'The partner whose tests it holds: its jobs have specimens with fixed outcomes, and it shares nothing with that partner: no persons, faces or counts. Null: its jobs are real';
 COMMENT ON COLUMN insp.partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
 COMMENT ON COLUMN insp.partner.consent_policy_url IS 'Where people read what they consent to';
-COMMENT ON COLUMN insp.partner.consent_policy_version IS 'The version that a required consent must name as policyVersion; null: any';
+COMMENT ON COLUMN insp.partner.consent_policy_version IS 'The version that a required consent must state as policyVersion; null: any';
 COMMENT ON COLUMN insp.partner.consent_purposes IS 'Purposes that a required consent must contain';
 COMMENT ON COLUMN insp.partner.region_choice IS 'Whether a job may specify another region than its partner''s';
 COMMENT ON COLUMN insp.partner.callback_hosts IS
     'Hosts that a job''s callbackUrl may have: host names, or *. and a domain for all names below it; null: any';
 COMMENT ON COLUMN insp.partner.decision_policy IS 'What its jobs accept, as insp.set_decision_policy takes it';
-COMMENT ON COLUMN insp.partner.decision_version IS 'Number of that policy, which results name as policyVersion; 0: it never had one';
+COMMENT ON COLUMN insp.partner.decision_version IS 'Number of that policy, which results state as policyVersion; 0: it never had one';
 COMMENT ON COLUMN insp.partner.vendor IS
-    'The liveness vendor''s server of its sessions, as insp.set_vendor takes it, without a secret; null: the one that workers are configured with';
+    'The liveness vendor''s server for its sessions, as insp.set_vendor takes it, without a secret; null: the server configured for workers';
 COMMENT ON COLUMN insp.partner.capture_hosts IS
     'Hosts to which a capture link may send the person back: host names, or *. and a domain for all names below it; null: none';
 COMMENT ON COLUMN insp.partner.second_review IS
@@ -148,7 +148,7 @@ CREATE TABLE insp.partner_key (
     set_at timestamptz NOT NULL DEFAULT now(),
     set_by text NOT NULL DEFAULT session_user
 );
-COMMENT ON TABLE insp.partner_key IS 'Public keys of partners whose results are encrypted for them; others get theirs plain, over TLS';
+COMMENT ON TABLE insp.partner_key IS 'Public keys of partners whose results are encrypted; other partners get plain results, over TLS';
 COMMENT ON COLUMN insp.partner_key.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.partner_key.jwk IS 'The key (RFC 7517): RSA-OAEP-256 or ECDH-ES';
 COMMENT ON COLUMN insp.partner_key.set_at IS 'When it was registered';
@@ -164,13 +164,13 @@ CREATE TABLE insp.producer_partner (
 );
 CREATE INDEX producer_partner_role ON insp.producer_partner (role);
 COMMENT ON TABLE insp.producer_partner IS
-    'Logins that act for certain partners only; all other partners do not exist for them. A row applies to the login with its name and its number. A login with only one of the two (it was renamed, or has the name of a deleted login) acts for no partner by that row; a login without any row acts for every partner';
+    'Logins that act for certain partners only; all other partners do not exist for them. A row applies to the login with its name and its number. If only one of the two matches (the login was renamed, or has the name of a deleted login), the row lets it act for no partner; a login without any row acts for every partner';
 COMMENT ON COLUMN insp.producer_partner.login IS 'The login''s name (session_user) when the row was added';
 COMMENT ON COLUMN insp.producer_partner.partner_id IS 'A partner that it acts for';
 COMMENT ON COLUMN insp.producer_partner.is_active IS
     'Whether it acts for the partner; false: this was its last binding (insp.unbind_producer), and it acts for none until it is bound or freed';
 COMMENT ON COLUMN insp.producer_partner.role IS
-    'The login''s number in this cluster. In another cluster, which the next epoch detects, it becomes that of the login of the same name. 0: there was none';
+    'The login''s number in this cluster. In another cluster, which the next epoch detects, it becomes the number of the login with the same name. 0: there was none';
 GRANT SELECT ON insp.producer_partner TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.quota (
@@ -193,7 +193,7 @@ CREATE TABLE insp.quota_use (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 CREATE INDEX quota_use_partner ON insp.quota_use (partner_id);
 COMMENT ON TABLE insp.quota_use IS
-    'Changes in the usage of partners with a quota since the last insp.measure_quotas; concurrent transactions write separate rows';
+    'Changes since the last insp.measure_quotas in the usage of partners with a quota; concurrent transactions write separate rows';
 COMMENT ON COLUMN insp.quota_use.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.quota_use.waiting IS 'Jobs that were accepted';
 COMMENT ON COLUMN insp.quota_use.bytes IS 'Bytes of parts added, less those removed';

@@ -48,9 +48,9 @@ COMMENT ON COLUMN insp.endpoint.enabled IS 'Callbacks of a disabled endpoint are
 COMMENT ON COLUMN insp.endpoint.max_inflight IS 'Callbacks under way at once, over all workers';
 COMMENT ON COLUMN insp.endpoint.is_default IS 'The endpoint that the partner''s jobs use; one for each partner';
 COMMENT ON COLUMN insp.endpoint.created_at IS 'When the endpoint was added';
-COMMENT ON COLUMN insp.endpoint.gone_at IS 'When the endpoint last answered 410 Gone: its partner wants no further callbacks there';
+COMMENT ON COLUMN insp.endpoint.gone_at IS 'When the endpoint last answered 410 Gone: its partner accepts no further callbacks there';
 COMMENT ON COLUMN insp.endpoint.paused IS 'Whether its callbacks wait, with their times, until insp.callback_resume';
-COMMENT ON COLUMN insp.endpoint.paused_by_partner IS 'Whether its partner paused it, which may then also resume it';
+COMMENT ON COLUMN insp.endpoint.paused_by_partner IS 'Whether its partner paused it; only then may the partner resume it';
 COMMENT ON COLUMN insp.endpoint.disabled_reason IS 'Why it is not enabled';
 COMMENT ON COLUMN insp.endpoint.events IS
     'Events it receives: job.status (stages done, 4 to 32), job.review_needed (64), job.finished (128)';
@@ -68,7 +68,7 @@ COMMENT ON COLUMN insp.endpoint.client_certificate IS 'Certificate chain in PEM 
 COMMENT ON COLUMN insp.endpoint.api_key_header IS
     'Deprecated: the header of a static API key, the secret api_key; use OAuth 2.0 instead';
 COMMENT ON COLUMN insp.endpoint.origins IS
-    'Further origins (scheme, host, port) that get its credentials and inline results, as that of its URL does; any other URL that a job specifies gets only the signed, thin body';
+    'Further origins (scheme, host, port) that get its credentials and inline results, like the origin of its URL; any other URL that a job specifies gets only the signed body without them';
 GRANT SELECT ON insp.endpoint TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.endpoint_health (
@@ -153,7 +153,7 @@ CREATE TABLE insp.endpoint_authorization (
 CREATE INDEX endpoint_authorization_used ON insp.endpoint_authorization (authorization_id);
 COMMENT ON TABLE insp.endpoint_authorization IS 'Endpoints whose requests have an access token (OAuth 2.0)';
 COMMENT ON COLUMN insp.endpoint_authorization.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.endpoint_authorization.authorization_id IS 'With which authorization it gets its tokens';
+COMMENT ON COLUMN insp.endpoint_authorization.authorization_id IS 'The authorization with which it gets its tokens';
 GRANT SELECT ON insp.endpoint_authorization TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.access_token (
@@ -168,11 +168,11 @@ CREATE TABLE insp.access_token (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 COMMENT ON TABLE insp.access_token IS 'State of each endpoint''s access token, which all dispatchers share; the token is the secret access_token';
 COMMENT ON COLUMN insp.access_token.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.access_token.generation IS 'Rises with each token, so that the refusal of an old one does not invalidate a newer one';
+COMMENT ON COLUMN insp.access_token.generation IS 'Rises with each token: the refusal of an old one must not invalidate a newer one';
 COMMENT ON COLUMN insp.access_token.refresh_at IS 'When one dispatcher gets the next token while the others continue with this one';
 COMMENT ON COLUMN insp.access_token.expires_at IS 'When it expires';
 COMMENT ON COLUMN insp.access_token.permit IS 'Number of the current permit to refresh it';
-COMMENT ON COLUMN insp.access_token.permit_until IS 'When that permit lapses, since its holder may have died';
+COMMENT ON COLUMN insp.access_token.permit_until IS 'When that permit lapses, in case its holder has died';
 COMMENT ON COLUMN insp.access_token.failed_until IS 'After a failure, no dispatcher asks again before this';
 COMMENT ON COLUMN insp.access_token.last_code IS 'Code of the last failure (insp.error_code)';
 GRANT SELECT (endpoint_id, generation, refresh_at, expires_at, permit_until, failed_until, last_code)
@@ -195,16 +195,16 @@ CREATE TABLE insp.token_revocation (
 CREATE INDEX token_revocation_due ON insp.token_revocation (due_at);
 CREATE INDEX token_revocation_endpoint ON insp.token_revocation (endpoint_id);
 COMMENT ON TABLE insp.token_revocation IS
-    'Access tokens that dispatchers have to revoke (RFC 7009), since their authorization was removed or replaced. Each token, with what its endpoint had then, is the secret revocation';
+    'Access tokens that dispatchers have to revoke (RFC 7009), since their authorization was removed or replaced. Each token is the secret revocation, together with its endpoint''s settings at that time';
 COMMENT ON COLUMN insp.token_revocation.id IS 'Number of the revocation';
 COMMENT ON COLUMN insp.token_revocation.endpoint_id IS 'Whose token it was';
 COMMENT ON COLUMN insp.token_revocation.authorization_name IS 'Name of the authorization; null: the endpoint''s own';
 COMMENT ON COLUMN insp.token_revocation.requested_at IS 'When the authorization was removed';
-COMMENT ON COLUMN insp.token_revocation.due_at IS 'When a dispatcher tries; while one does, when another one may';
+COMMENT ON COLUMN insp.token_revocation.due_at IS 'When a dispatcher tries next; while one is trying, when another one may';
 COMMENT ON COLUMN insp.token_revocation.ends_at IS 'When dispatchers stop trying: the token has expired, or a day has passed';
 COMMENT ON COLUMN insp.token_revocation.attempts IS 'How often it was tried';
 COMMENT ON COLUMN insp.token_revocation.permit IS 'Number of the permit to try it';
 COMMENT ON COLUMN insp.token_revocation.last_code IS 'Code of the last failure (insp.error_code)';
 COMMENT ON COLUMN insp.token_revocation.token_permit IS
-    'Number of the permit to get the token, while a dispatcher was getting it when the authorization was removed; null: it is there';
+    'Number of the permit to get the token, if a dispatcher was getting it when the authorization was removed; null: the token has arrived';
 GRANT SELECT ON insp.token_revocation TO insp_operator, insp_auditor;

@@ -109,10 +109,10 @@ COMMENT ON COLUMN insp.part.job_id IS 'The job';
 COMMENT ON COLUMN insp.part.kind IS 'What it is (insp.part_kind)';
 COMMENT ON COLUMN insp.part.ordinal IS 'Place among the frames, or among the blobs of a session; 0 for other kinds';
 COMMENT ON COLUMN insp.part.size IS 'Bytes as stored; null for a part by URL';
-COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes as stored; a part by URL is refused if the fetched bytes have another';
+COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes as stored; a part by URL is refused if the fetched bytes have a different one';
 COMMENT ON COLUMN insp.part.seal IS 'How the bytes are sealed (deploy/SEALING.md); 0: not at all';
 COMMENT ON COLUMN insp.part.location IS 'The URL to fetch the bytes from, or s3:BUCKET/KEY of sealed ones in the object store, with #OFFSET if they do not begin it; null: they are in insp.content';
-COMMENT ON COLUMN insp.part.content_id IS 'Refers to the bytes in insp.content; null for a part by URL or in the object store. A rerun refers to those of the first job of its chain';
+COMMENT ON COLUMN insp.part.content_id IS 'Refers to the bytes in insp.content; null for a part by URL or in the object store. A rerun refers to the bytes of the first job of its chain';
 
 -- Separate from their parts, so that a rerun copies none. They are deleted with the last part that refers to them. Only jobs of
 -- one chain of reruns can refer to them, so insp.remove_parts checks these jobs and needs no index of all parts.
@@ -139,10 +139,10 @@ CREATE TABLE insp.step (
     body bytea,
     PRIMARY KEY (job_id, status)
 ) PARTITION BY RANGE (job_id);
-COMMENT ON TABLE insp.step IS 'Results of stages, each written once, except that of a vendor''s session, which each further blob replaces; 128 is the job''s result';
+COMMENT ON TABLE insp.step IS 'Results of stages, each written once, except the result of a vendor''s session, which each further blob replaces; 128 is the job''s result';
 COMMENT ON COLUMN insp.step.job_id IS 'The job';
 COMMENT ON COLUMN insp.step.status IS 'The status that the job reached with the result';
-COMMENT ON COLUMN insp.step.fence IS 'Fence of the lease it was written under; 0: finished without a worker';
+COMMENT ON COLUMN insp.step.fence IS 'Fence of the lease under which it was written; 0: finished without a worker';
 COMMENT ON COLUMN insp.step.stored_at IS 'When it was stored';
 COMMENT ON COLUMN insp.step.summary IS
     'The part of a result that the database uses for decisions and reports: decision, rejectReasons, error, faceSdk, review; labels: the capabilities that warned or rejected. purgedAt or erasedAt: when everything else was removed';
@@ -165,7 +165,7 @@ COMMENT ON TABLE insp.event IS 'What happened to jobs; append-only';
 COMMENT ON COLUMN insp.event.job_id IS 'The job';
 COMMENT ON COLUMN insp.event.kind IS
     'finished (the terminal event, once for each finished job), review_needed, retry, rescued or released';
-COMMENT ON COLUMN insp.event.fence IS 'Fence of the lease it happened under; 0 for finished, which makes it unique';
+COMMENT ON COLUMN insp.event.fence IS 'Fence of the lease under which it happened; 0 for finished, which makes it unique';
 COMMENT ON COLUMN insp.event.at IS 'When it happened';
 COMMENT ON COLUMN insp.event.worker_id IS 'The worker that held the job';
 COMMENT ON COLUMN insp.event.detail IS 'Error code, attempt etc.; no personal data';
@@ -224,7 +224,7 @@ CREATE TABLE insp.job_key (
 );
 -- The keys never change. By job, which is nearly the order of time, so it also finds keys to expire.
 CREATE INDEX job_key_job ON insp.job_key (job_id);
-COMMENT ON TABLE insp.job_key IS 'Idempotency keys: the same request under the same key is one job';
+COMMENT ON TABLE insp.job_key IS 'Idempotency keys: requests repeated under the same key are one job';
 COMMENT ON COLUMN insp.job_key.partner_id IS 'Whose key it is';
 COMMENT ON COLUMN insp.job_key.key IS 'The key';
 COMMENT ON COLUMN insp.job_key.job_id IS 'The job it stands for';
@@ -255,7 +255,7 @@ CREATE TABLE insp.job_reference (
     PRIMARY KEY (index, kind, partner_id, job_id)
 );
 CREATE INDEX job_reference_job ON insp.job_reference (job_id);
-COMMENT ON TABLE insp.job_reference IS 'Jobs by their partners'' references; a row only where a reference is given';
+COMMENT ON TABLE insp.job_reference IS 'Jobs by their partners'' references; only references that were given have a row';
 COMMENT ON COLUMN insp.job_reference.partner_id IS 'Whose job';
 COMMENT ON COLUMN insp.job_reference.kind IS 'customer: customerInternalReference; user: userReference; criteria: reportingCriteria';
 COMMENT ON COLUMN insp.job_reference.index IS 'The reference as hashed by insp.reference_index';
@@ -313,9 +313,9 @@ CREATE INDEX review_wait_since ON insp.review_wait (since, job_id);
 CREATE INDEX review_wait_partner ON insp.review_wait (partner_id, since, job_id);
 COMMENT ON TABLE insp.review_wait IS 'Jobs at status 64: decided, and waiting for a review';
 COMMENT ON COLUMN insp.review_wait.job_id IS 'The job';
-COMMENT ON COLUMN insp.review_wait.partner_id IS 'Its partner: a reviewer''s cases are found by it';
-COMMENT ON COLUMN insp.review_wait.since IS 'Since when it waits';
-COMMENT ON COLUMN insp.review_wait.decided_by IS 'Who decided it first, where a second person must confirm (insp.partner.second_review); null: nobody yet';
+COMMENT ON COLUMN insp.review_wait.partner_id IS 'Its partner, by which a reviewer''s cases are found';
+COMMENT ON COLUMN insp.review_wait.since IS 'When it began to wait';
+COMMENT ON COLUMN insp.review_wait.decided_by IS 'Who decided it first, if a second person must confirm (insp.partner.second_review); null: nobody yet';
 COMMENT ON COLUMN insp.review_wait.decision IS 'That decision, which only another person can confirm';
 COMMENT ON COLUMN insp.review_wait.label IS 'Its label';
 COMMENT ON COLUMN insp.review_wait.decided_at IS 'When';

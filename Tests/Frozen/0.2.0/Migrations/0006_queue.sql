@@ -57,7 +57,7 @@ CREATE TABLE insp.lease (
     autovacuum_analyze_threshold = 100000);
 -- With the fence: a worker's leases are read from its lowest one on; otherwise the scan would read all dead rows of its leases.
 CREATE INDEX lease_worker ON insp.lease (worker_id, fence);
-COMMENT ON TABLE insp.lease IS 'Jobs in work. Every write for a claimed job must match (job_id, fence)';
+COMMENT ON TABLE insp.lease IS 'Running jobs. Every write for a claimed job must match (job_id, fence)';
 COMMENT ON COLUMN insp.lease.job_id IS 'The job';
 COMMENT ON COLUMN insp.lease.fence IS 'Number of this claim; a worker that holds an older one can write nothing';
 COMMENT ON COLUMN insp.lease.worker_id IS 'The worker';
@@ -127,7 +127,7 @@ CREATE TABLE insp.partner_tokens (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON TABLE insp.partner_tokens IS 'Jobs that partners with limits may still start; the claim locks the row, which makes limits exact';
 COMMENT ON COLUMN insp.partner_tokens.partner_id IS 'The partner';
-COMMENT ON COLUMN insp.partner_tokens.tokens IS 'Jobs that it could have started at that time (token bucket)';
+COMMENT ON COLUMN insp.partner_tokens.tokens IS 'Jobs that it could start at that time (token bucket)';
 COMMENT ON COLUMN insp.partner_tokens.at IS 'When the tokens were counted';
 
 -- One row a minute with a list for each figure: ninety days take some 50 MB with six active lanes and 75 MB with twelve; a row
@@ -137,13 +137,13 @@ CREATE TABLE insp.queue_sample (
     regions smallint[] NOT NULL,
     lanes smallint[] NOT NULL,
     waiting integer[] NOT NULL,
-    oldest integer[] NOT NULL,
+    oldest_seconds integer[] NOT NULL,
     running integer[] NOT NULL,
     delayed integer[] NOT NULL,
     finished integer[] NOT NULL,
     failed integer[] NOT NULL,
     callbacks integer NOT NULL,
-    callbacks_oldest integer NOT NULL,
+    callbacks_oldest_seconds integer NOT NULL,
     workers integer NOT NULL,
     partners_cut boolean NOT NULL DEFAULT false
 );
@@ -153,15 +153,15 @@ COMMENT ON COLUMN insp.queue_sample.at IS 'The minute';
 COMMENT ON COLUMN insp.queue_sample.regions IS 'Regions of the elements; 0: any';
 COMMENT ON COLUMN insp.queue_sample.lanes IS 'Their lanes';
 COMMENT ON COLUMN insp.queue_sample.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
-COMMENT ON COLUMN insp.queue_sample.oldest IS 'Seconds since the first of them was accepted';
+COMMENT ON COLUMN insp.queue_sample.oldest_seconds IS 'Seconds since the first of them was accepted';
 COMMENT ON COLUMN insp.queue_sample.running IS 'Jobs in work';
 COMMENT ON COLUMN insp.queue_sample.delayed IS 'Jobs that wait for a time; an estimate if there are many';
 COMMENT ON COLUMN insp.queue_sample.finished IS 'Jobs that reached 128 in the minute before; an estimate if there are many';
 COMMENT ON COLUMN insp.queue_sample.failed IS 'Those that were dead-lettered; at most 10,000';
 COMMENT ON COLUMN insp.queue_sample.callbacks IS 'Callbacks to be delivered; at most 10,000';
-COMMENT ON COLUMN insp.queue_sample.callbacks_oldest IS 'Seconds since the oldest of them was written';
+COMMENT ON COLUMN insp.queue_sample.callbacks_oldest_seconds IS 'Seconds since the oldest of them was written';
 COMMENT ON COLUMN insp.queue_sample.workers IS 'Live workers';
-COMMENT ON COLUMN insp.queue_sample.partners_cut IS 'Whether more partners had work than insp.partner_sample has of this minute: then one without a row was not sampled';
+COMMENT ON COLUMN insp.queue_sample.partners_cut IS 'Whether more partners had work than insp.partner_sample has for this minute: then a partner without a row was not sampled';
 GRANT SELECT ON insp.queue_sample TO insp_operator, insp_auditor;
 
 -- Of at most 200 partners a minute, those with the most work, and kept for a week: some 2 million rows if all of them are always busy.
@@ -169,7 +169,7 @@ CREATE TABLE insp.partner_sample (
     partner_id integer NOT NULL,
     at timestamptz NOT NULL,
     waiting integer NOT NULL,
-    oldest integer NOT NULL,
+    oldest_seconds integer NOT NULL,
     running integer NOT NULL,
     finished integer NOT NULL,
     failed integer NOT NULL,
@@ -182,7 +182,7 @@ COMMENT ON TABLE insp.partner_sample IS 'The work of partners, minute by minute;
 COMMENT ON COLUMN insp.partner_sample.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.partner_sample.at IS 'The minute';
 COMMENT ON COLUMN insp.partner_sample.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
-COMMENT ON COLUMN insp.partner_sample.oldest IS 'Seconds since the first of them was accepted';
+COMMENT ON COLUMN insp.partner_sample.oldest_seconds IS 'Seconds since the first of them was accepted';
 COMMENT ON COLUMN insp.partner_sample.running IS 'Jobs in work';
 COMMENT ON COLUMN insp.partner_sample.finished IS 'Jobs that reached 128 in the minute before; an estimate if there are many';
 COMMENT ON COLUMN insp.partner_sample.failed IS 'Those that were dead-lettered; at most 10,000 of all partners';

@@ -3,7 +3,7 @@
 CREATE SEQUENCE insp.steady AS bigint MINVALUE 0 START 0;
 CREATE SEQUENCE insp.scanned AS bigint MINVALUE 0 START 0;
 COMMENT ON SEQUENCE insp.steady IS
-    'Microseconds during which maintenance watched the fleet: advances with each scan and never leaps, even if the clock is set';
+    'Microseconds during which maintenance watched the fleet: advances with each scan and never jumps, even if the clock is set';
 COMMENT ON SEQUENCE insp.scanned IS 'When maintenance last scanned the fleet, in microseconds since 1970 by the database''s clock';
 
 CREATE TABLE insp.worker (
@@ -22,7 +22,7 @@ CREATE TABLE insp.worker (
     floor_queues integer[] NOT NULL DEFAULT '{}',
     floor_seqs bigint[] NOT NULL DEFAULT '{}',
     fence_floor bigint NOT NULL DEFAULT 0,
-    beat bigint NOT NULL DEFAULT 0,
+    beat_microseconds bigint NOT NULL DEFAULT 0,
     epoch bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON TABLE insp.worker IS 'Live workers; a row is deleted when its worker stops or is declared dead';
@@ -38,10 +38,10 @@ COMMENT ON COLUMN insp.worker.busy IS 'Jobs that had a slot at its last heartbea
 COMMENT ON COLUMN insp.worker.draining IS 'Whether it must stop claiming, finish its jobs and stop';
 COMMENT ON COLUMN insp.worker.started_at IS 'When it registered';
 COMMENT ON COLUMN insp.worker.heartbeat_at IS 'Last heartbeat, by the database''s clock';
-COMMENT ON COLUMN insp.worker.floor_queues IS 'Queues it has a floor for';
+COMMENT ON COLUMN insp.worker.floor_queues IS 'Queues for which it has a floor';
 COMMENT ON COLUMN insp.worker.floor_seqs IS 'The floors: its scans begin there';
 COMMENT ON COLUMN insp.worker.fence_floor IS 'None of its leases has a lower fence';
-COMMENT ON COLUMN insp.worker.beat IS 'Last heartbeat, in watched time (insp.steady)';
+COMMENT ON COLUMN insp.worker.beat_microseconds IS 'Last heartbeat, in watched time (insp.steady)';
 COMMENT ON COLUMN insp.worker.epoch IS 'The epoch (insp.epoch) of its floors';
 GRANT SELECT ON insp.worker TO insp_operator, insp_auditor;
 
@@ -109,7 +109,7 @@ COMMENT ON TABLE insp.epoch IS
     'Identity of the server when numbers were last moved ahead. Claims, heartbeats and rescues compare it first';
 COMMENT ON COLUMN insp.epoch.single IS 'There is one row';
 COMMENT ON COLUMN insp.epoch.id IS
-    'First fence; drawn at random, so that two histories of one database never have the same';
+    'First fence; drawn at random, so two histories of one database never have the same';
 COMMENT ON COLUMN insp.epoch.system IS 'The cluster''s system identifier';
 COMMENT ON COLUMN insp.epoch.timeline IS 'The timeline: a new one after each promotion';
 COMMENT ON COLUMN insp.epoch.started_at IS 'When the server was started: differs between servers and after each restart';

@@ -56,7 +56,7 @@ COMMENT ON COLUMN insp.callback.is_expired IS 'Whether the job was not finished 
 COMMENT ON COLUMN insp.callback.has_reference IS 'Whether the job''s request had a userReference, which is read from there';
 COMMENT ON COLUMN insp.callback.has_result IS
     'Whether the body contains the whole result, by the endpoint''s setting when the job was finished. If it may no longer be sent, the rest is sent';
-COMMENT ON COLUMN insp.callback.is_sealed IS 'Whether its job is sealed: the dispatcher opens the reference, the result, and the job''s own URL: the column url has only the origin';
+COMMENT ON COLUMN insp.callback.is_sealed IS 'Whether its job is sealed: the dispatcher opens the reference, the result, and the job''s own URL, of which the column url has only the origin';
 COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure removed its decision';
 COMMENT ON COLUMN insp.callback.form IS
     'How the body is composed. A version that changes this, or insp.job_result, gives new rows another number and composes old ones as before';
@@ -189,7 +189,7 @@ CREATE TABLE insp.pull_epoch (
     former_position bigint
 );
 COMMENT ON TABLE insp.pull_epoch IS
-    'The epochs in which events were numbered in this history of the database. A puller''s cursor of another one is of a history that was lost';
+    'The epochs in which events were numbered in this history of the database. A cursor of another epoch belongs to a history that was lost';
 COMMENT ON COLUMN insp.pull_epoch.epoch IS 'The epoch';
 COMMENT ON COLUMN insp.pull_epoch.former_epoch IS 'The epoch before it; null: it is the first';
 COMMENT ON COLUMN insp.pull_epoch.former_position IS 'The last position of that one';
@@ -202,7 +202,7 @@ CREATE TABLE insp.pull_gone (
     position bigint NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 COMMENT ON TABLE insp.pull_gone IS
-    'Up to where retention removed events of each endpoint: a cursor before that position is refused, as something after it may be gone';
+    'How far retention removed events of each endpoint: a cursor before that position is refused, since events after it may be gone';
 COMMENT ON COLUMN insp.pull_gone.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.pull_gone.epoch IS 'Epoch of the latest removed event';
 COMMENT ON COLUMN insp.pull_gone.position IS 'Its position';
@@ -234,7 +234,7 @@ GRANT SELECT ON insp.callback_attempt TO insp_operator, insp_auditor;
 
 CREATE TYPE insp.callback_endpoint AS (
     endpoint_id bigint,
-    floor bigint,
+    floor_microseconds bigint,
     claim_floor bigint,
     at_once integer,
     secrets text[],

@@ -17,7 +17,7 @@ COMMENT ON TABLE insp.face IS 'Enrolled faces';
 COMMENT ON COLUMN insp.face.partner_id IS 'Whose face id it is';
 COMMENT ON COLUMN insp.face.face_id IS 'The partner''s name for the face';
 COMMENT ON COLUMN insp.face.person_id IS 'The person, if an enrolment or import had a userReference';
-COMMENT ON COLUMN insp.face.generation IS 'Rises with every change of the templates; a result has the one on which it is based';
+COMMENT ON COLUMN insp.face.generation IS 'Rises with every change of the templates; a result states the generation on which it is based';
 COMMENT ON COLUMN insp.face.created_at IS 'First enrolment';
 COMMENT ON COLUMN insp.face.changed_at IS 'Last change';
 

@@ -35,7 +35,7 @@ CREATE TABLE insp.credential (
 );
 CREATE INDEX credential_partner ON insp.credential (partner_id);
 COMMENT ON TABLE insp.credential IS
-    'Partners'' credentials for the gateway; a partner may have several. A secret is 256 random bits, so insp.secret stores its SHA-256: nobody can guess it, and a slow hash would only let strangers waste the gateway''s time';
+    'Partners'' credentials for the gateway; a partner may have several. A secret is 256 random bits, which nobody can guess, so insp.secret stores its SHA-256: a slow hash would only let strangers waste the gateway''s time';
 COMMENT ON COLUMN insp.credential.id IS 'Internal number';
 COMMENT ON COLUMN insp.credential.partner_id IS 'The partner for which it acts';
 COMMENT ON COLUMN insp.credential.key_id IS 'Its public name: the user name of HTTP Basic, or the part of a bearer token before the dot';

@@ -42,10 +42,10 @@ COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the cr
 COMMENT ON COLUMN insp.record.action IS
     'What was done: the function that was called; a call of the gateway, create, read, callback or consent (insp.v_access); session_begin or session_end; failing, recovered, disabled or enabled, token_revoked or token_not_revoked';
 COMMENT ON COLUMN insp.record.subject IS 'The object: a job''s public id (zeros: a call of the gateway about no job), or a partner, lane, worker, endpoint';
-COMMENT ON COLUMN insp.record.purpose IS 'What personal data was read for: review, support, export or delivery (what a partner got); null: nothing was read, or by a superuser, who is not asked';
+COMMENT ON COLUMN insp.record.purpose IS 'Why personal data was read: review, support, export or delivery (to a partner); null: nothing was read, or a superuser read it, who needs no purpose';
 COMMENT ON COLUMN insp.record.detail IS 'Old and new values, codes, counts; nothing of a person';
 COMMENT ON COLUMN insp.record.words IS 'Texts of operators and reviewers, and details of a job; removed when the job''s person is erased';
-COMMENT ON COLUMN insp.record.words_salt IS 'Random, and removed with the words, so that nobody can guess them from their digest afterwards';
+COMMENT ON COLUMN insp.record.words_salt IS 'Random, and removed with the words: afterwards nobody can guess the words from their digest';
 COMMENT ON COLUMN insp.record.words_sha256 IS 'SHA-256 of salt and words, which remains; null: there were none';
 COMMENT ON COLUMN insp.record.seq IS 'Position in the chain, from 1; null: none yet';
 COMMENT ON COLUMN insp.record.prev IS 'Hash of the row before it; of the first: 32 zero bytes';
@@ -62,7 +62,7 @@ CREATE TABLE insp.record_chain (
 COMMENT ON TABLE insp.record_chain IS 'Both ends of each chain of insp.record. Writers do not lock it';
 COMMENT ON COLUMN insp.record_chain.chain IS 'The chain';
 COMMENT ON COLUMN insp.record_chain.seq IS 'Position of its last row';
-COMMENT ON COLUMN insp.record_chain.hash IS 'That row''s hash; a copy kept elsewhere shows later whether anything up to it was changed';
+COMMENT ON COLUMN insp.record_chain.hash IS 'That row''s hash; a copy kept elsewhere later shows whether anything up to it was changed';
 COMMENT ON COLUMN insp.record_chain.anchor_seq IS 'Position of the last row that retention removed; 0: none';
 COMMENT ON COLUMN insp.record_chain.anchor_hash IS 'That row''s hash, which is prev of the first remaining row';
 GRANT SELECT ON insp.record_chain TO insp_operator, insp_auditor;
@@ -76,7 +76,7 @@ CREATE TABLE insp.record_checkpoint (
     signature bytea NOT NULL CHECK (length(signature) = 64)
 );
 COMMENT ON TABLE insp.record_checkpoint IS
-    'Both ends of every chain of insp.record as they stood at a time, signed outside the database (inspectd audit sign): what a checkpoint covers cannot be changed without being noticed, even by the schema''s owner';
+    'Both ends of every chain of insp.record as they stood at a time, signed outside the database (inspectd audit sign): rows that a checkpoint covers cannot be changed unnoticed, even by the schema''s owner';
 COMMENT ON COLUMN insp.record_checkpoint.number IS 'Consecutive; a day later the first of each hour remains';
 COMMENT ON COLUMN insp.record_checkpoint.at IS 'When it was signed, by the signer''s clock';
 COMMENT ON COLUMN insp.record_checkpoint.key_id IS 'The key: first 16 hexadecimal digits of the SHA-256 of the 32 bytes of the public key';
@@ -125,6 +125,6 @@ COMMENT ON COLUMN insp.proposal.proposed_at IS 'When';
 COMMENT ON COLUMN insp.proposal.expires_at IS 'Refused from then on';
 COMMENT ON COLUMN insp.proposal.approving IS 'The transaction that makes the call; never seen by another';
 COMMENT ON COLUMN insp.proposal.outcome IS 'approved or rejected; null: not decided yet';
-COMMENT ON COLUMN insp.proposal.decided_by IS 'The login that did so, or console: and the name of the person signed in there';
+COMMENT ON COLUMN insp.proposal.decided_by IS 'The login that decided, or console: and the name of the person signed in there';
 COMMENT ON COLUMN insp.proposal.decided_at IS 'When';
 GRANT SELECT ON insp.proposal TO insp_operator, insp_auditor;

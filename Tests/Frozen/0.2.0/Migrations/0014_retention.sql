@@ -33,7 +33,7 @@ COMMENT ON COLUMN insp.retention_cursor.keep IS 'For partners with this retentio
 COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Every lower number has been visited';
 COMMENT ON COLUMN insp.retention_cursor.ran_at IS 'When insp.purge last worked on it; the one that has waited longest comes first';
 COMMENT ON COLUMN insp.retention_cursor.warned_at IS
-    'Of partitions: when the log last said that something depends on the one to be dropped, which it says once a day';
+    'Of partitions: when the log last said that something depends on the partition to be dropped; it says so once a day';
 GRANT SELECT ON insp.retention_cursor TO insp_operator, insp_auditor;
 INSERT INTO insp.retention_cursor (what) VALUES ('callbacks'), ('partitions'), ('late'), ('rows');
 
@@ -47,7 +47,7 @@ CREATE TABLE insp.retention_horizon (
     waits_for text[] NOT NULL DEFAULT '{}'
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE insp.retention_horizon IS
-    'Up to which number cursors may advance: no open transaction can still commit a job or callback below it. The running insp.purge locks its rows';
+    'The number up to which cursors may advance: no open transaction can still commit a job or callback below it. The running insp.purge locks its rows';
 COMMENT ON COLUMN insp.retention_horizon.what IS 'job or callback';
 COMMENT ON COLUMN insp.retention_horizon.safe_id IS 'Cursors may advance up to here';
 COMMENT ON COLUMN insp.retention_horizon.next_id IS 'Becomes safe_id once the transactions of waits_for have ended';
@@ -64,8 +64,8 @@ CREATE TABLE insp.purge_later (
 -- There may be many links and few of the others, or the reverse.
 CREATE INDEX purge_later_due ON insp.purge_later (due_at) WHERE what <> 'links';
 CREATE INDEX purge_later_links ON insp.purge_later (due_at) WHERE what = 'links';
-COMMENT ON TABLE insp.purge_later IS 'What insp.purge returns to: jobs and callbacks that were not due or were locked when the cursor passed them, persons whose rows were held, and jobs not yet linked to their person';
-COMMENT ON COLUMN insp.purge_later.due_at IS 'When insp.purge returns to it';
+COMMENT ON TABLE insp.purge_later IS 'Rows that insp.purge visits again: jobs and callbacks that were not due or were locked when the cursor passed them, persons whose rows were held, and jobs not yet linked to their person';
+COMMENT ON COLUMN insp.purge_later.due_at IS 'When insp.purge visits it again';
 COMMENT ON COLUMN insp.purge_later.what IS 'parts, results, references or callbacks; persons: whether any data of a person is left; links: a job to be linked to its person';
 COMMENT ON COLUMN insp.purge_later.job_id IS 'The job; for callbacks and persons, the callback or the person';
 
@@ -94,7 +94,7 @@ CREATE TABLE insp.usage_cursor (
     position bigint NOT NULL DEFAULT 0,
     counted_to timestamptz
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
-COMMENT ON TABLE insp.usage_cursor IS 'Up to which position (insp.event_batch) finished jobs are counted';
+COMMENT ON TABLE insp.usage_cursor IS 'The position (insp.event_batch) up to which finished jobs are counted';
 COMMENT ON COLUMN insp.usage_cursor.single IS 'There is one row';
 COMMENT ON COLUMN insp.usage_cursor.epoch IS 'Epoch of the last counted event';
 COMMENT ON COLUMN insp.usage_cursor.position IS 'Its position';

@@ -44,10 +44,10 @@ CREATE TABLE insp.workflow (
     face_event text CHECK (face_event IN ('enrollment', 'verification', 'liveness')),
     meaning text NOT NULL
 );
-COMMENT ON TABLE insp.workflow IS 'What a job may run, on which parts';
+COMMENT ON TABLE insp.workflow IS 'What a job runs, and on which parts';
 COMMENT ON COLUMN insp.workflow.name IS 'The name in payloads and results';
 COMMENT ON COLUMN insp.workflow.place IS 'Rank: the order in which workflows are listed';
-COMMENT ON COLUMN insp.workflow.definition_key IS 'Its definition key in Jumio''s API, which payloads may use as well; the name where there is none';
+COMMENT ON COLUMN insp.workflow.definition_key IS 'Its definition key in Jumio''s API, which payloads may use as well; its name if there is none';
 COMMENT ON COLUMN insp.workflow.capabilities IS
     'The capabilities decided, in order. Those with liveness accept a challenge; with similarity or authentication, a threshold; with authentication or enrollment, a faceId';
 COMMENT ON COLUMN insp.workflow.stages IS 'Statuses whose results are stored, in order';
@@ -99,9 +99,9 @@ COMMENT ON TABLE insp.label IS
     'Labels of decisions, named as in Jumio''s Retrieval API. A reviewer may give another one (insp.review)';
 COMMENT ON COLUMN insp.label.label IS 'The label';
 COMMENT ON COLUMN insp.label.capabilities IS 'Capabilities that give it; empty: it is given to a whole job';
-COMMENT ON COLUMN insp.label.is_objection IS 'Whether it objects to an input; then insp.reason says what to do';
+COMMENT ON COLUMN insp.label.is_objection IS 'Whether it is an objection to an input; then insp.reason says what to do';
 COMMENT ON COLUMN insp.label.is_given IS 'Whether this version can give it; otherwise it is listed as not assessed';
-COMMENT ON COLUMN insp.label.risk IS 'Weight of the finding in the risk of a decision, in hundredths; 0: it is none';
+COMMENT ON COLUMN insp.label.risk IS 'Weight of the finding in the risk of a decision, in hundredths; 0: it is not a finding';
 GRANT SELECT ON insp.label TO insp_producer, insp_gateway, insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('OK', '{usability,imageChecks,extraction,dataChecks,liveness}', false),
@@ -149,8 +149,8 @@ CREATE TABLE insp.reason (
     contract_code integer UNIQUE,
     mobile_code text CHECK (mobile_code ~ '^[A-Z][0-9]{5}$')
 );
-COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the person';
-COMMENT ON COLUMN insp.reason.code IS 'The reason; a result''s rejectReasons have it as message where contract_code is set';
+COMMENT ON TABLE insp.reason IS 'What is wrong with a part. insp.reasons has the reasons with advice to the person';
+COMMENT ON COLUMN insp.reason.code IS 'The reason; it is the message of a result''s rejectReasons if contract_code is set';
 COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may explain (insp.label)';
 COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind); none: the whole job';
 COMMENT ON COLUMN insp.reason.contract_code IS

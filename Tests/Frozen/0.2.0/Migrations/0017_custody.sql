@@ -10,14 +10,14 @@ CREATE TABLE insp.custody (
     objects_epoch bigint
 );
 COMMENT ON TABLE insp.custody IS
-    'The key store and the wrapping key; programs with another one refuse to start. No row: nothing is sealed yet';
+    'The key store and the wrapping key; programs with different ones refuse to start. No row: nothing is sealed yet';
 COMMENT ON COLUMN insp.custody.single IS 'There is one row';
 COMMENT ON COLUMN insp.custody.key_store IS 'The key store''s own id';
 COMMENT ON COLUMN insp.custody.wrapping_key IS 'Name of the wrapping key for new keys';
 COMMENT ON COLUMN insp.custody.former_key IS 'Name of the wrapping key from which a rotation moves the keys; null: none is under way';
 COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';
 COMMENT ON COLUMN insp.custody.objects_swept_to IS 'The key of the object store that the sweep has reached; null: it has not begun';
-COMMENT ON COLUMN insp.custody.objects_epoch IS 'The epoch (insp.epoch) in which it did';
+COMMENT ON COLUMN insp.custody.objects_epoch IS 'The epoch (insp.epoch) in which it reached it';
 
 -- Erasure and retention take effect in this database at once. A process that has the key store destroys these keys within seconds,
 -- and none is lost if it dies.
@@ -29,8 +29,8 @@ CREATE TABLE insp.key_gone (
 );
 COMMENT ON TABLE insp.key_gone IS 'Keys of jobs and templates that have nothing left to open, until the key store has destroyed them';
 COMMENT ON COLUMN insp.key_gone.key_id IS 'The key, as the job or the template named it';
-COMMENT ON COLUMN insp.key_gone.partner_id IS 'Its partner: the key store destroys no key of another one';
-COMMENT ON COLUMN insp.key_gone.since IS 'When nothing was left';
+COMMENT ON COLUMN insp.key_gone.partner_id IS 'Its partner: the key store destroys no key of another partner';
+COMMENT ON COLUMN insp.key_gone.since IS 'When nothing was left to open';
 -- For the age of the backlog.
 CREATE INDEX key_gone_since ON insp.key_gone (since);
 GRANT SELECT ON insp.key_gone TO insp_operator, insp_auditor;
@@ -62,7 +62,7 @@ CREATE TABLE insp.object_gone (
 );
 COMMENT ON TABLE insp.object_gone IS 'Objects of removed parts, until a worker has deleted them from the object store';
 COMMENT ON COLUMN insp.object_gone.location IS 'As of the part, without an offset';
-COMMENT ON COLUMN insp.object_gone.since IS 'When it was last lost by a part';
+COMMENT ON COLUMN insp.object_gone.since IS 'When a part last stopped using it';
 -- For the age of the backlog.
 CREATE INDEX object_gone_since ON insp.object_gone (since);
 GRANT SELECT ON insp.object_gone TO insp_operator, insp_auditor;

@@ -40,29 +40,29 @@ COMMENT ON TABLE insp.capture_session IS
     'Capture links, from a partner''s request until an hour after they expire. A link makes one job, in one browser';
 COMMENT ON COLUMN insp.capture_session.id IS 'The id that the partner''s server knows';
 COMMENT ON COLUMN insp.capture_session.partner_id IS 'Whose job it becomes';
-COMMENT ON COLUMN insp.capture_session.credential_id IS 'The credential that asked for it, and with which it ends';
+COMMENT ON COLUMN insp.capture_session.credential_id IS 'The credential that requested it, and with which it ends';
 COMMENT ON COLUMN insp.capture_session.token_sha256 IS 'SHA-256 of the link''s token, 256 random bits that are not stored';
 COMMENT ON COLUMN insp.capture_session.browser_sha256 IS 'SHA-256 of the cookie of the browser that began; null: none has';
 COMMENT ON COLUMN insp.capture_session.request IS
     'The payload of the job, without challenge and consent; of a sealed one with pseudonyms. Null: the job has it';
 COMMENT ON COLUMN insp.capture_session.return_url IS 'Where the person goes afterwards; null: nowhere, or it is sealed';
-COMMENT ON COLUMN insp.capture_session.sealed IS 'What the request has pseudonyms for, and the return URL, sealed under the partner''s key; null: it is plain';
+COMMENT ON COLUMN insp.capture_session.sealed IS 'The values for which the request has pseudonyms, and the return URL, sealed under the partner''s key; null: it is plain';
 COMMENT ON COLUMN insp.capture_session.user_index IS 'insp.reference_index of the userReference; null: none';
-COMMENT ON COLUMN insp.capture_session.idempotency_key IS 'Digest of the idempotency key, keyed where requests are sealed; null: none, or the link has expired';
-COMMENT ON COLUMN insp.capture_session.request_digest IS 'Digest of what was asked for under the idempotency key; null: there is none';
+COMMENT ON COLUMN insp.capture_session.idempotency_key IS 'Digest of the idempotency key, keyed if requests are sealed; null: none, or the link has expired';
+COMMENT ON COLUMN insp.capture_session.request_digest IS 'Digest of the request under the idempotency key; null: there is none';
 COMMENT ON COLUMN insp.capture_session.parts IS 'The parts that the page asks for, in order';
 COMMENT ON COLUMN insp.capture_session.challenge IS 'none, colour_flash or motion';
 COMMENT ON COLUMN insp.capture_session.fallback IS 'review: a person who cannot be photographed or complete the challenge continues without it, and a reviewer decides; none: may not';
 COMMENT ON COLUMN insp.capture_session.shows_result IS 'Whether the page says how the job ended';
 COMMENT ON COLUMN insp.capture_session.locale IS 'The page''s language; null: the browser''s';
 COMMENT ON COLUMN insp.capture_session.embed_origin IS 'The origin whose pages may embed it; null: none';
-COMMENT ON COLUMN insp.capture_session.created_at IS 'When it was asked for';
-COMMENT ON COLUMN insp.capture_session.expires_at IS 'The link opens nothing from then on. Until somebody begins: until when it can be begun';
-COMMENT ON COLUMN insp.capture_session.session_seconds IS 'How long it works from when the person begins';
+COMMENT ON COLUMN insp.capture_session.created_at IS 'When it was requested';
+COMMENT ON COLUMN insp.capture_session.expires_at IS 'When the link ends. Until somebody begins: the latest time to begin';
+COMMENT ON COLUMN insp.capture_session.session_seconds IS 'How long it works once the person begins';
 COMMENT ON COLUMN insp.capture_session.opened_at IS 'When the person consented and began';
 COMMENT ON COLUMN insp.capture_session.submitted_at IS 'When the job was accepted';
 COMMENT ON COLUMN insp.capture_session.consent IS 'The consent: the policy''s version and purposes, the version and language of the text, the time at which it arrived';
-COMMENT ON COLUMN insp.capture_session.tries IS 'How many images of each part were judged at once';
+COMMENT ON COLUMN insp.capture_session.tries IS 'How many images of each part were judged';
 COMMENT ON COLUMN insp.capture_session.judged IS
     'Of each image that was judged, the SHA-256 of the link''s id, its part and its SHA-256: an image that comes again is the same try';
 COMMENT ON COLUMN insp.capture_session.repeats IS 'How many images came again';

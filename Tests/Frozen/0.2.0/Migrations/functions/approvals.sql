@@ -1,4 +1,4 @@
--- Approvals: where a deployment requires it, one login proposes a change and another one approves it.
+-- Approvals: if a deployment requires it, one login proposes a change and another one approves it.
 -- After: record
 
 CREATE OR REPLACE FUNCTION insp.need_approval(p_action text, p_applies boolean DEFAULT true) RETURNS void
@@ -121,7 +121,7 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, insp, pg_temp AS
             WHERE x.issuer <> 'link' AND lower(x.actor) = lower(p_one) AND lower(y.actor) = lower(p_other))
 $$;
 COMMENT ON FUNCTION insp.is_same_person(text, text) IS
-    'Whether two names in the record (a login, or console: and the name of the person signed in) may be one person''s: of one provider by its subject, otherwise by the names, in doubt yes';
+    'Whether two names in the record (a login, or console: and the name of the person signed in) may belong to one person: within one provider by its subject, otherwise by the names; in doubt, yes';
 
 CREATE OR REPLACE FUNCTION insp.is_proposer(p insp.proposal) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -131,7 +131,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     FROM insp.actor() AS a (actor)
 $$;
 COMMENT ON FUNCTION insp.is_proposer(insp.proposal) IS
-    'Whether the caller proposed this: the same login, or at the console the person whose name, or its part before an @, is the name of the login';
+    'Whether the caller proposed this: the same login or, at the console, the person whose name, or its part before an @, is the login''s name';
 
 CREATE OR REPLACE FUNCTION insp.approve(proposal bigint) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$

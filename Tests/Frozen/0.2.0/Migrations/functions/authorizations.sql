@@ -11,7 +11,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
             ARRAY['client_secret', 'assertion']) s) k
 $$;
 COMMENT ON FUNCTION insp.authorization_options(insp.client_authorization, bigint) IS
-    'What a dispatcher needs for an endpoint''s tokens. Contains secrets';
+    'The settings that a dispatcher needs for an endpoint''s tokens. Contains secrets';
 
 CREATE OR REPLACE FUNCTION insp.authorization_settings(a insp.client_authorization) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -160,7 +160,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_authorize(bigint, text, text, text, text, text, text, text, text, text, jsonb) IS
-    'Sends an endpoint''s callbacks with an OAuth 2.0 access token, by default by client credentials; replaces earlier settings. The provider assertion sends p_assertion, which the partner issued, with p_grant_type. With p_revocation_url, tokens are revoked when the authorization is removed or replaced. p_parameters: further fields of the request. Where it needs approval, the proposal has no p_client_secret and no p_assertion: the approved settings are repeated with them, which needs none';
+    'Sends an endpoint''s callbacks with an OAuth 2.0 access token, by default by client credentials; replaces earlier settings. The provider assertion sends p_assertion, which the partner issued, with p_grant_type. With p_revocation_url, tokens are revoked when the authorization is removed or replaced. p_parameters: further fields of the request. If it needs approval, the proposal has no p_client_secret and no p_assertion: repeat the approved settings with them, which needs no approval';
 GRANT EXECUTE ON FUNCTION insp.callback_authorize(bigint, text, text, text, text, text, text, text, text, text, jsonb) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_unauthorize(p_endpoint bigint) RETURNS boolean
@@ -176,7 +176,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_unauthorize(bigint) IS
-    'Ends the authorization of an endpoint''s callbacks; false: it had none. Where the provider takes revocations, dispatchers then revoke the token. A named authorization stays for other endpoints';
+    'Ends the authorization of an endpoint''s callbacks; false: it had none. If the provider accepts revocations, dispatchers then revoke the token. A named authorization stays for other endpoints';
 GRANT EXECUTE ON FUNCTION insp.callback_unauthorize(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.named_authorization(p_partner integer, p_name text) RETURNS insp.client_authorization
@@ -256,7 +256,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_use_authorization(bigint, text) IS
-    'Makes an endpoint''s callbacks use one of its partner''s named authorizations instead of the present one. Each endpoint gets its own tokens';
+    'Makes an endpoint''s callbacks use one of its partner''s named authorizations instead of the current one. Each endpoint gets its own tokens';
 GRANT EXECUTE ON FUNCTION insp.callback_use_authorization(bigint, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.remove_authorization(p_partner text, p_name text) RETURNS integer
@@ -278,7 +278,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.remove_authorization(text, text) IS
-    'Removes a named authorization at once, also from the endpoints that use it, whose callbacks go without a token from then on; returns how many. Where the provider takes revocations, dispatchers then revoke the tokens';
+    'Removes a named authorization at once, also from the endpoints that use it, whose callbacks are sent without a token from then on; returns how many. If the provider accepts revocations, dispatchers then revoke the tokens';
 GRANT EXECUTE ON FUNCTION insp.remove_authorization(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.allow_authorization_secret(p_partner text, p_name text, p_sha256 text) RETURNS void
@@ -290,7 +290,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.allow_authorization_secret(text, text, text) IS
-    'Only for insp.approve: its proposal allows, until it expires, to give a named authorization the secret whose text has this SHA-256';
+    'Only for insp.approve: until it expires, its proposal allows giving a named authorization the secret with this SHA-256';
 
 CREATE OR REPLACE FUNCTION insp.need_allowed_authorization_secret(p_partner integer, p_name text, p_secret text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -307,7 +307,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.need_allowed_authorization_secret(integer, text, text) IS
-    'Refuses to give a named authorization a secret that no second login has approved, where this needs an approval';
+    'Refuses to give a named authorization a secret that no second login has approved, if approval is required';
 
 CREATE OR REPLACE VIEW insp.v_authorization AS
 SELECT p.name AS partner, a.name AS authorization_name, u.endpoints, a.provider, a.grant_type, a.token_url, a.revocation_url, a.client_id,
@@ -320,7 +320,7 @@ FROM insp.client_authorization a JOIN insp.partner p ON p.id = a.partner_id CROS
 ORDER BY p.name, a.name NULLS FIRST, a.id;
 COMMENT ON VIEW insp.v_authorization IS 'Authorizations at partners'' providers (OAuth 2.0), without the secrets';
 COMMENT ON COLUMN insp.v_authorization.partner IS 'Whose it is';
-COMMENT ON COLUMN insp.v_authorization.authorization_name IS 'Its name (for callback_use_authorization); null: of one endpoint alone';
+COMMENT ON COLUMN insp.v_authorization.authorization_name IS 'Its name (for callback_use_authorization); null: it belongs to one endpoint';
 COMMENT ON COLUMN insp.v_authorization.endpoints IS 'Endpoints that use it';
 COMMENT ON COLUMN insp.v_authorization.provider IS 'How tokens are obtained';
 COMMENT ON COLUMN insp.v_authorization.grant_type IS 'Grant type of the provider assertion; null: jwt-bearer (RFC 7523)';

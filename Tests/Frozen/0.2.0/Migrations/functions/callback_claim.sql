@@ -31,8 +31,8 @@ COMMENT ON FUNCTION insp.callback_free(timestamptz) IS
     'Makes callbacks pending whose claim lapsed, and those that are held although their endpoint is enabled';
 
 CREATE OR REPLACE FUNCTION insp.callback_due(
-    p_limit integer, p_moment timestamptz, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_region smallint,
-    OUT endpoints bigint[], OUT starts timestamptz[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]
+    p_limit integer, p_moment timestamptz, p_floor_microseconds bigint, p_endpoints bigint[], p_floors_microseconds bigint[], p_region smallint,
+    OUT endpoints bigint[], OUT starts timestamptz[], OUT retried boolean[], OUT waiting bigint[], OUT heads_microseconds bigint[]
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -47,7 +47,7 @@ BEGIN
     -- late; a call without floors finds whatever else is older (lapsed claims above all).
     WITH known AS MATERIALIZED (
         SELECT e.id, NOT e.paused AND (h.open_until IS NULL OR h.open_until <= p_moment) AS is_open,
-            coalesce(to_timestamp(coalesce(p_floors[array_position(p_endpoints, e.id)], p_floor) / 1e6::double precision)
+            coalesce(to_timestamp(coalesce(p_floors_microseconds[array_position(p_endpoints, e.id)], p_floor_microseconds) / 1e6::double precision)
             - interval '2 seconds', '-infinity') AS start
         FROM insp.endpoint e LEFT JOIN insp.endpoint_health h ON h.endpoint_id = ANY (ARRAY[e.id]) WHERE e.enabled
     ), due AS MATERIALIZED (
@@ -75,11 +75,11 @@ BEGIN
     SELECT (SELECT array_agg(t.id) FROM taken t), (SELECT array_agg(t.start) FROM taken t),
         (SELECT array_agg(t.is_retried) FROM taken t), array_agg(d.id),
         array_agg((date_part('epoch', d.due_at) * 1000000)::bigint)
-    INTO endpoints, starts, retried, waiting, heads FROM due d;
+    INTO endpoints, starts, retried, waiting, heads_microseconds FROM due d;
 END
 $$;
 COMMENT ON FUNCTION insp.callback_due(integer, timestamptz, bigint, bigint[], bigint[], smallint) IS
-    'Endpoints with something due for a dispatcher of a region (waiting) and since when (heads, in microseconds since 1970); of these, locked, at most p_limit that may get callbacks and that no other transaction holds, with the start of their scans and whether retries are due';
+    'Endpoints with something due for a dispatcher of a region (waiting) and since when it is due (heads_microseconds, since 1970); of these, locked, at most p_limit that may get callbacks and that no other transaction holds, with the start of their scans and whether retries are due';
 
 CREATE OR REPLACE FUNCTION insp.callback_permits(
     p_taken bigint[], p_starts timestamptz[], p_retried boolean[], p_moment timestamptz, p_claim bigint, p_holder bigint,
@@ -131,11 +131,11 @@ COMMENT ON FUNCTION insp.callback_permits(bigint[], timestamptz[], boolean[], ti
     'For locked endpoints: how many callbacks a dispatcher may send at once (limits) and claim now (permits), how many of them retries (lates), the lowest claim that is still valid, their URLs, and which of them get inline results, have data that other servers must not get (guarded), or send in order';
 
 CREATE OR REPLACE FUNCTION insp.callback_claim(
-    p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL, p_endpoints bigint[] DEFAULT '{}',
-    p_floors bigint[] DEFAULT '{}', p_claims bigint[] DEFAULT '{}', p_holder bigint DEFAULT NULL, p_region text DEFAULT NULL
+    p_limit integer, p_lease interval, p_retries integer, p_floor_microseconds bigint DEFAULT NULL, p_endpoints bigint[] DEFAULT '{}',
+    p_floors_microseconds bigint[] DEFAULT '{}', p_claims bigint[] DEFAULT '{}', p_holder bigint DEFAULT NULL, p_region text DEFAULT NULL
 )
 RETURNS TABLE (
-    floor bigint, endpoints insp.callback_endpoint[],
+    floor_microseconds bigint, endpoints insp.callback_endpoint[],
     id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer,
     waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamptz,
     definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint,
@@ -156,7 +156,7 @@ DECLARE
     permits integer[];
     lates integer[];
     waiting bigint[];
-    heads bigint[];
+    heads_microseconds bigint[];
     lowest bigint[];
     inlined bigint[];
     guarded bigint[];
@@ -171,14 +171,14 @@ BEGIN
     IF p_region IS NOT NULL THEN
         place := insp.worker_region(p_region);
     END IF;
-    IF p_floor IS NULL THEN
+    IF p_floor_microseconds IS NULL THEN
         IF p_region IS NULL THEN
             PERFORM insp.worker_region(NULL);
         END IF;
         PERFORM insp.callback_free(moment);
     END IF;
-    SELECT d.endpoints, d.starts, d.retried, d.waiting, d.heads INTO taken, starts, retried, waiting, heads
-    FROM insp.callback_due(p_limit, moment, p_floor, p_endpoints, p_floors, place) d;
+    SELECT d.endpoints, d.starts, d.retried, d.waiting, d.heads_microseconds INTO taken, starts, retried, waiting, heads_microseconds
+    FROM insp.callback_due(p_limit, moment, p_floor_microseconds, p_endpoints, p_floors_microseconds, place) d;
     IF taken IS NOT NULL THEN
         -- Drawn under the locks: an endpoint's claims are numbered in the order in which they were made, so no claim below its
         -- lowest valid one can become valid again, and the search may begin there.
@@ -192,9 +192,9 @@ BEGIN
 
     -- The floors for the next call: where something is due, its time; everywhere else, now. With them, for endpoints that may
     -- send, their options.
-    floor := (extract(epoch FROM moment) * 1000000)::bigint;
+    floor_microseconds := (extract(epoch FROM moment) * 1000000)::bigint;
     IF waiting IS NOT NULL THEN
-        SELECT array_agg((w.endpoint, w.floor, lowest[array_position(taken, w.endpoint)], limits[array_position(taken, w.endpoint)],
+        SELECT array_agg((w.endpoint, w.floor_microseconds, lowest[array_position(taken, w.endpoint)], limits[array_position(taken, w.endpoint)],
             ARRAY(SELECT convert_from(s.value, 'UTF8')
                 FROM insp.secrets('endpoint ' || e.id, ARRAY['signing_secret', 'signing_key']) s
                 -- The newest first, as in the index. callback_rotate_secret limits their number.
@@ -212,7 +212,7 @@ BEGIN
                     AND EXISTS (SELECT FROM insp.partner p WHERE p.id = e.partner_id AND p.test_of IS NOT NULL)
                 THEN insp.endpoint_options(e) END)::insp.callback_endpoint)
         INTO endpoints
-        FROM unnest(waiting, heads) AS w (endpoint, floor)
+        FROM unnest(waiting, heads_microseconds) AS w (endpoint, floor_microseconds)
             LEFT JOIN insp.endpoint e ON e.id = ANY (ARRAY[w.endpoint]) AND w.endpoint = ANY (taken);
     END IF;
     RETURN NEXT;
@@ -266,6 +266,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint, text) IS
-    'Claims due callbacks, at most p_limit, of which p_retries may be retries: fairly over the endpoints, within each endpoint''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where they have an ordering key. Send them after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is the claim itself: endpoints has each endpoint with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that is still valid) and, if it may send, its keys and options; floor is the floor of all others. Each other row is a callback. Without floors everything is searched. p_holder identifies a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next ones are ready when a permit becomes free. An endpoint''s latest claim sets its at_once. p_region is the dispatcher''s region: callbacks of jobs of other regions are not claimed. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. A null body is composed from the following columns, with user_reference, decision and result as JSON, and what is missing there from sealed and sealed_body, once they are opened; is_reduced: values of the body were removed or may no longer be sent, so it must have another webhook-id';
+    'Claims due callbacks, at most p_limit, of which p_retries may be retries: fairly over the endpoints, within each endpoint''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where they have an ordering key. Send them after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is the claim itself: endpoints has each endpoint with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that is still valid) and, if it may send, its keys and options; floor_microseconds is the floor of all others. Each other row is a callback. Without floors everything is searched. p_holder identifies a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next ones are ready when a permit becomes free. An endpoint''s latest claim sets its at_once. p_region is the dispatcher''s region: callbacks of jobs of other regions are not claimed. elsewhere: the URL is the job''s own and not at an origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. A null body is composed from the following columns, with user_reference, decision and result as JSON, and what is missing there from sealed and sealed_body, once they are opened; is_reduced: values of the body were removed or may no longer be sent, so it must have another webhook-id';
 GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint, text)
     TO insp_worker;

@@ -51,7 +51,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_renew(bigint, text, text) IS
-    'Releases a callback from its dispatcher and sets its state. Attempts restart at 0, unless it is dead-lettered with a reason. One that is pulled gets another place. False: no such callback, or it cannot be dead-lettered';
+    'Releases a callback from its dispatcher and sets its state. Attempts restart at 0, unless it is dead-lettered with a reason. A callback that is pulled gets a new position. False: no such callback, or it cannot be dead-lettered';
 
 CREATE OR REPLACE FUNCTION insp.callback_replay(p_webhook_id text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -138,7 +138,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_since(timestamptz) IS
-    'The number below which callbacks are older than a time; inexact by the length of a transaction, since numbers are drawn before the commit';
+    'The number below which callbacks are older than a time; accurate to the length of a transaction, since numbers are drawn before the commit';
 
 CREATE OR REPLACE FUNCTION insp.callback_dead_letter(p_webhook_id text, p_reason text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -163,7 +163,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_dead_letter(text, text) IS
-    'Dead-letters a callback that is pending or held; an attempt under way may still arrive. The reason is not kept for a job whose references are removed. false: the callback is in another state, or there is none';
+    'Dead-letters a callback that is pending or held; an attempt under way may still arrive. The reason is not kept for a job whose references are removed. false: the callback does not exist or is in another state';
 GRANT EXECUTE ON FUNCTION insp.callback_dead_letter(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_counts() RETURNS TABLE (
@@ -259,7 +259,7 @@ COMMENT ON COLUMN insp.v_callback.state IS
 COMMENT ON COLUMN insp.v_callback.is_claimed IS 'Whether it is being sent or was claimed ahead';
 COMMENT ON COLUMN insp.v_callback.due_at IS 'Not sent before this time; null: delivered';
 COMMENT ON COLUMN insp.v_callback.attempts IS 'Attempts that count towards its schedule; if delivered, all attempts';
-COMMENT ON COLUMN insp.v_callback.released IS 'Attempts that failed through our fault, until it is delivered';
+COMMENT ON COLUMN insp.v_callback.released IS 'Attempts that failed because of our own fault, until it is delivered';
 COMMENT ON COLUMN insp.v_callback.delivered_at IS 'When a 2xx status was received, or it could be pulled';
 COMMENT ON COLUMN insp.v_callback.last_http_status IS 'Status of the last attempt''s answer; null: none came';
 COMMENT ON COLUMN insp.v_callback.last_error IS 'What was wrong with the last attempt, or why an operator dead-lettered it';

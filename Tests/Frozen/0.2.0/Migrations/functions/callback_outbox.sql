@@ -114,7 +114,7 @@ EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_result(bigint) IS
-    'The whole result for the body of a job.finished callback, of a sealed job without what is sealed; null: the job no longer exists or cannot be read';
+    'The whole result for the body of a job.finished callback, without the sealed values of a sealed job; null: the job no longer exists or cannot be read';
 
 CREATE OR REPLACE FUNCTION insp.callback_sealed_body(p_job bigint) RETURNS bytea
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

@@ -2,8 +2,8 @@
 
 -- 55P03: another transaction holds one of the rows. The caller should then settle other endpoints' callbacks without it.
 CREATE OR REPLACE FUNCTION insp.callback_settle(
-    p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[],
-    p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text,
+    p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays_ms bigint[], p_started_microseconds bigint[],
+    p_durations_ms bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text,
     OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -37,15 +37,15 @@ BEGIN
     WITH freed AS (
         -- The compare-and-set: a claim that lapsed and was taken over matches nothing. ANY as in insp.claim.
         DELETE FROM insp.callback_lease l
-        USING unnest(p_endpoints, p_ids, p_claims, p_outcomes, p_delays, p_started, p_durations, p_statuses, p_codes, p_errors)
-            AS u (endpoint, id, claim, outcome, delay, started, duration, status, code, error)
+        USING unnest(p_endpoints, p_ids, p_claims, p_outcomes, p_delays_ms, p_started_microseconds, p_durations_ms, p_statuses, p_codes, p_errors)
+            AS u (endpoint, id, claim, outcome, delay_ms, started_microseconds, duration_ms, status, code, error)
         WHERE l.endpoint_id = ANY (ARRAY[u.endpoint]) AND l.claim_id = u.claim AND l.callback_id = u.id
         RETURNING l.callback_id, l.endpoint_id, l.ordering_key, l.region,
             CASE u.outcome WHEN 'release' THEN l.recorded ELSE l.recorded + 1 END AS recorded,
-            coalesce(u.outcome, 'delivered') AS outcome, u.duration, to_timestamp(u.started / 1e6::double precision) AS started,
+            coalesce(u.outcome, 'delivered') AS outcome, u.duration_ms, to_timestamp(u.started_microseconds / 1e6::double precision) AS started,
             CASE WHEN u.outcome IN ('uncounted', 'release') THEN l.attempts ELSE l.attempts + 1 END AS attempts,
             CASE u.outcome WHEN 'uncounted' THEN l.released + 1 ELSE l.released END AS released,
-            CASE WHEN u.outcome IN ('retry', 'uncounted', 'release') THEN moment + u.delay * interval '1 millisecond'
+            CASE WHEN u.outcome IN ('retry', 'uncounted', 'release') THEN moment + u.delay_ms * interval '1 millisecond'
                 WHEN u.outcome = 'dead' THEN moment ELSE l.due_at END AS due_at,
             nullif(u.status, 0)::integer AS status, nullif(u.code, '') AS code, nullif(u.error, '') AS error,
             CASE WHEN coalesce(u.outcome, 'delivered') IN ('delivered', 'dead') THEN coalesce(u.outcome, 'delivered')
@@ -63,7 +63,7 @@ BEGIN
         INSERT INTO insp.callback_attempt (callback_id, attempt, started_at, duration_ms, http_status, code, error, worker)
         SELECT j.callback_id, coalesce(j.recorded,
                 1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = j.callback_id), 0)),
-            j.started, j.duration, j.status, j.code, j.error, p_worker
+            j.started, j.duration_ms, j.status, j.code, j.error, p_worker
         FROM freed j WHERE j.outcome <> 'release'
     )
     SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
@@ -127,6 +127,6 @@ END
 $$;
 COMMENT ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
     text[], text) IS
-    'Settles attempts: outcome delivered, retry (after a delay in milliseconds), uncounted (the same, but the attempt does not count), dead, or release (no attempt was made); status 0, code and error empty mean none; empty arrays of outcomes, delays, codes and errors mean delivered and none for all; started is in microseconds since 1970. Returns the callbacks whose claim had lapsed (lost), which are left unchanged, and changes of endpoints (failing, recovered, disabled)';
+    'Settles attempts: outcome delivered, retry (after its delay), uncounted (the same, but the attempt does not count), dead, or release (no attempt was made); status 0, code and error empty mean none; empty arrays of outcomes, delays, codes and errors mean delivered and none for all; starts are since 1970. Returns the callbacks whose claim had lapsed (lost), which are left unchanged, and changes of endpoints (failing, recovered, disabled)';
 GRANT EXECUTE ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text)
     TO insp_worker;

@@ -34,13 +34,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_lock(bytea, bytea, interval) IS
-    'The session of a link that the browser with this cookie has begun, locked: what happens in it happens one after the other. p_grace: how long after its time it is still taken';
+    'The session of a link that the browser with this cookie has begun, locked so that its calls run one after the other. p_grace: how long after its end it is still accepted';
 
 CREATE OR REPLACE FUNCTION insp.capture_find(
     p_token_sha256 bytea, p_browser_sha256 bytea DEFAULT NULL,
     OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text,
     OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text,
-    OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[],
+    OUT embed_origin text, OUT expires_in_seconds integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[],
     OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT session_seconds integer
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -59,7 +59,7 @@ BEGIN
     shows_result := s.shows_result;
     locale := s.locale;
     embed_origin := s.embed_origin;
-    expires_in := greatest(0, extract(epoch FROM s.expires_at - clock_timestamp()));
+    expires_in_seconds := greatest(0, extract(epoch FROM s.expires_at - clock_timestamp()));
     session_seconds := s.session_seconds;
     SELECT p.name, p.id, p.consent_policy_url, p.consent_policy_version, p.consent_purposes
     INTO partner, partner_id, policy_url, policy_version, purposes FROM insp.partner p WHERE p.id = s.partner_id;
@@ -83,7 +83,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_find(bytea, bytea) IS
-    'What a link''s page must know: the state (new, open, submitted), whether this browser began, what to capture, and the policy to consent to, or to which this browser''s person consented. Only the browser that began learns of the return URL, the tries and the job, and for insp.capture_grace after the link''s time (expires_in is 0) of what it needs to send again';
+    'What a link''s page must know: the state (new, open, submitted), whether this browser began, what to capture, and the policy to consent to, or to which this browser''s person consented. Only the browser that began learns of the return URL, the tries and the job, and for insp.capture_grace after the link''s time (expires_in_seconds is 0) of what it needs to send again';
 GRANT EXECUTE ON FUNCTION insp.capture_find(bytea, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_open(
@@ -122,7 +122,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_open(bytea, bytea, text, text, text[]) IS
-    'The person consents to the policy of this version, and these purposes (null: not said), by the page''s text of this version and language, and begins: from now on the link serves this browser alone, for its session''s time. Repeating it from the same browser changes nothing. Returns for how many seconds';
+    'The person consents to the policy of this version, and these purposes (null: not stated), by the page''s text of this version and language, and begins: from now on the link serves only this browser, for its session''s time. Repeating it from the same browser changes nothing. Returns for how many seconds';
 GRANT EXECUTE ON FUNCTION insp.capture_open(bytea, bytea, text, text, text[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_judge(
@@ -161,7 +161,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_judge(bytea, bytea, text, text, bytea) IS
-    'Counts a try of a part that is judged at once. An image that was judged before, by its SHA-256, counts as no further try, nine times in all. Returns how many tries there were; null: three, so that this one is refused; and the advice of insp.reasons';
+    'Counts a try of a part that is judged at once. An image that was judged before, by its SHA-256, does not count as a further try, up to nine times. Returns how many tries there were; null: three, so that this one is refused; and the advice of insp.reasons';
 GRANT EXECUTE ON FUNCTION insp.capture_judge(bytea, bytea, text, text, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_challenge(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS jsonb
@@ -194,7 +194,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_challenge(bytea, bytea) IS
-    'insp.challenge_issue for a link, which gets five at most, one after the other: each ends the one before, and no other job can use it';
+    'insp.challenge_issue for a link, which gets at most five, one after the other: each ends the previous one, and no other job can use it';
 GRANT EXECUTE ON FUNCTION insp.capture_challenge(bytea, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_payload(s insp.capture_session, p_payload jsonb, p_kinds text[]) RETURNS jsonb
@@ -205,7 +205,7 @@ DECLARE
         ELSE ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'callbackUrl'] END;
     own constant text[] := ARRAY['challenge', 'consent', 'review'];
     person constant text[] := ARRAY(SELECT k.kind FROM insp.part_kind k WHERE k.source = 'person');
-    -- Without what the camera should have taken of the person, where the partner lets a reviewer decide; never without the document.
+    -- Without what the camera should have taken of the person, if the partner lets a reviewer decide; never without the document.
     declines constant boolean := s.fallback = 'review' AND EXISTS (SELECT FROM unnest(s.parts) k WHERE k = ANY (person) AND k <> ALL (p_kinds));
     other text;
     given insp.challenge;
@@ -244,11 +244,11 @@ COMMENT ON FUNCTION insp.capture_payload(insp.capture_session, jsonb, text[]) IS
 
 CREATE OR REPLACE FUNCTION insp.capture_grace() RETURNS interval
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- The gateway looks the link up when a request's head arrives, and its body may take five minutes. Where it did not arrive, the
+    -- The gateway looks the link up when a request's head arrives, and its body may take five minutes. If it did not arrive, the
     -- page sends it again whole.
     SELECT interval '6 minutes'
 $$;
-COMMENT ON FUNCTION insp.capture_grace() IS 'For how long after a link''s end data of a capture that began before is still accepted';
+COMMENT ON FUNCTION insp.capture_grace() IS 'How long after a link''s end the data of a capture that began earlier is still accepted';
 
 CREATE OR REPLACE FUNCTION insp.capture_try(
     p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]
@@ -265,7 +265,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_try(bytea, bytea, jsonb, text[]) IS
-    'Refuses what insp.capture_submit would refuse of a payload, before the gateway creates a key for it';
+    'Refuses a payload that insp.capture_submit would refuse, before the gateway creates a key for it';
 GRANT EXECUTE ON FUNCTION insp.capture_try(bytea, bytea, jsonb, text[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_submit(
@@ -335,5 +335,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_result(bytea, bytea) IS
-    'The decision of a link''s job for the browser that began, and nothing else of its result; null: it has none, or the session does not show it. Recorded';
+    'The decision of a link''s job for the browser that began, and nothing else from its result; null: it has none, or the session does not show it. Recorded';
 GRANT EXECUTE ON FUNCTION insp.capture_result(bytea, bytea) TO insp_gateway;

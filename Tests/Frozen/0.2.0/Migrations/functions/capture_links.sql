@@ -78,7 +78,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.capture_repeat(bigint, bytea, bytea, bytea) IS
-    'The link that was made under an idempotency key and has not expired, with a new token in place of the one whose answer was lost, which is not stored; null: there is none. Refuses another request, and a link that a person has opened';
+    'The link that was made under an idempotency key and has not expired, with a new token, since the earlier one is not stored and its answer was lost; null: there is none. Refuses another request, and a link that a person has opened';
 
 CREATE OR REPLACE FUNCTION insp.capture_create(
     p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb DEFAULT '{}', p_sealed bytea DEFAULT NULL,

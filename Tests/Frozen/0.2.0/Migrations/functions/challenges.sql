@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.draw(bytea, text, integer, integer) IS
-    'A sequence of numbers below p_kinds, no two in a row alike, drawn by a key: every such sequence is equally likely';
+    'A sequence of numbers below p_kinds without immediate repeats, drawn with a key: every such sequence is equally likely';
 
 CREATE OR REPLACE FUNCTION insp.challenge_issue(
     partner text,
@@ -171,6 +171,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.consume_challenge() IS
-    'Uses up the challenge of a new job in the transaction that accepts the job, and puts its specification into the request. That of a capture link is no other job''s';
+    'Uses up the challenge of a new job in the transaction that accepts the job, and puts its specification into the request. No other job can use that of a capture link';
 CREATE OR REPLACE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW
     WHEN (NEW.request ? 'challenge' AND NEW.rerun_of IS NULL) EXECUTE FUNCTION insp.consume_challenge();

@@ -60,18 +60,18 @@ COMMENT ON FUNCTION insp.last_checkpoint() IS 'Number of the newest checkpoint; 
 GRANT EXECUTE ON FUNCTION insp.last_checkpoint() TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.add_checkpoint(
-    p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea
+    p_number bigint, p_at_microseconds bigint, p_key_id text, p_heads text, p_signature bytea
 ) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
     last constant bigint := insp.last_checkpoint();
     ends jsonb;
 BEGIN
-    PERFORM insp.require(p_number > 0 AND p_at BETWEEN 0 AND 4102444800000000 AND p_key_id ~ '^[0-9a-f]{16}$'
+    PERFORM insp.require(p_number > 0 AND p_at_microseconds BETWEEN 0 AND 4102444800000000 AND p_key_id ~ '^[0-9a-f]{16}$'
         AND length(p_signature) = 64, 'number, at, key_id or signature',
         'number is above 0, at microseconds since 1970, key_id 16 hexadecimal digits, signature 64 bytes.');
     -- One from the future would never be thinned out, and the time of no later one could precede it.
-    PERFORM insp.require(p_at <= extract(epoch FROM clock_timestamp() + interval '5 min') * 1000000, 'at',
+    PERFORM insp.require(p_at_microseconds <= extract(epoch FROM clock_timestamp() + interval '5 min') * 1000000, 'at',
         'at is at most five minutes ahead of the database''s clock: set the clocks.');
     BEGIN
         ends := p_heads::jsonb;
@@ -89,7 +89,7 @@ BEGIN
         RETURN false;
     END IF;
     INSERT INTO insp.record_checkpoint (number, at, key_id, heads, signature)
-    VALUES (p_number, timestamptz 'epoch' + p_at * interval '1 microsecond', p_key_id, ends, p_signature)
+    VALUES (p_number, timestamptz 'epoch' + p_at_microseconds * interval '1 microsecond', p_key_id, ends, p_signature)
     ON CONFLICT DO NOTHING;
     RETURN FOUND;
 EXCEPTION WHEN lock_not_available THEN
@@ -117,7 +117,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off AS $$
             WHERE (n.chain IS NULL OR x.chain > n.chain) AND (n.next IS NULL OR x.chain < n.next) LIMIT 1) r
 $$;
 COMMENT ON FUNCTION insp.record_strays() IS
-    'Rows that were written past the chains: with a position before a chain''s start or behind its end, or in a chain that does not exist; one row for each such region';
+    'Rows that are not part of a chain: with a position before its start or after its end, or in a chain that does not exist; one row for each such range';
 GRANT EXECUTE ON FUNCTION insp.record_strays() TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.record_waits(p_chain text, p_before timestamptz) RETURNS boolean
@@ -143,7 +143,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.thin_checkpoints(integer) IS
-    'Removes checkpoints older than a day but the first of each hour; returns how many. Each has its own signature, so that the others can be verified';
+    'Removes checkpoints older than a day except the first of each hour; returns how many. Each has its own signature, so the others can still be verified';
 
 CREATE OR REPLACE FUNCTION insp.checkpoint_guard() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -156,7 +156,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.checkpoint_guard() IS
-    'Refuses all changes of checkpoints, even by the owner, except that of insp.thin_checkpoints';
+    'Refuses all changes of checkpoints, even by the owner, except by insp.thin_checkpoints';
 CREATE OR REPLACE TRIGGER checkpoint_guard BEFORE UPDATE OR DELETE ON insp.record_checkpoint
     FOR EACH ROW EXECUTE FUNCTION insp.checkpoint_guard();
 CREATE OR REPLACE TRIGGER checkpoint_truncate BEFORE TRUNCATE ON insp.record_checkpoint

@@ -40,7 +40,7 @@ BEGIN
                 UPDATE insp.partner_tokens t SET at = clock_timestamp() WHERE t.partner_id = limited.id;
             END IF;
             IF allowed > 0 AND limited.max_running IS NOT NULL THEN
-                -- A statement of its own: it sees what the last holder of the lock committed.
+                -- A separate statement: it sees what the last holder of the lock committed.
                 SELECT least(allowed, limited.max_running - count(*)) INTO allowed
                 FROM insp.worker w, LATERAL (
                     SELECT FROM insp.lease l JOIN insp.queue q ON q.id = l.queue
@@ -135,7 +135,7 @@ BEGIN
         allowed := insp.within_limits(p_queues, p_floors, allowed);
     END IF;
     IF abroad THEN
-        -- A worker asks for queues of its own region alone: what comes here otherwise is not given to it.
+        -- A worker asks only for queues of its own region; it gets no others.
         SELECT array_agg(CASE WHEN q.region = 0 OR q.region = mine THEN u.most ELSE 0 END ORDER BY u.place) INTO allowed
         FROM unnest(p_queues, allowed) WITH ORDINALITY AS u (queue, most, place) LEFT JOIN insp.queue q ON q.id = u.queue;
     END IF;

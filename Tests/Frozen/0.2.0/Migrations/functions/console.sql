@@ -19,7 +19,7 @@ BEGIN
         RETURN who;
     END IF;
     SELECT coalesce(max(p.id), 0) + 1 INTO number FROM insp.console_person p;
-    -- A name that ends like one with a number gets a number of its own, so that it can be nobody else's.
+    -- A name that ends like one with a number gets its own number, so that it can be nobody else's.
     who := 'console:' || p_name || CASE WHEN p_name ~ '~[0-9]+$'
         OR EXISTS (SELECT FROM insp.console_person p WHERE lower(p.actor) = lower('console:' || p_name)) THEN '~' || number ELSE '' END;
     INSERT INTO insp.console_person (id, issuer, subject, actor) VALUES (number, p_issuer, p_subject, who);
@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_person_named(text, text, text) IS
-    'Who a provider''s person is in the record: since the first sign-in, even if the provider changes the name later';
+    'The name of a provider''s person in the record: the same since the first sign-in, even if the provider changes the name later';
 
 CREATE OR REPLACE FUNCTION insp.console_sign_in(
     p_token_sha256 bytea, p_name text, p_method text, p_grants text[], p_issuer text DEFAULT NULL, p_subject text DEFAULT NULL
@@ -177,7 +177,7 @@ CREATE OR REPLACE FUNCTION insp.console_actor(p_token_sha256 bytea) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT s.actor FROM insp.console_session s WHERE s.token_sha256 = p_token_sha256
 $$;
-COMMENT ON FUNCTION insp.console_actor(bytea) IS 'Whose session it is, whether it has ended or not';
+COMMENT ON FUNCTION insp.console_actor(bytea) IS 'The person whose session it is, even if it has ended';
 
 CREATE OR REPLACE FUNCTION insp.console_begin(p_actor text) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$

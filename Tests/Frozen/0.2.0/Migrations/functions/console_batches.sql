@@ -78,7 +78,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_singly(text, bigint[], text) IS
-    'A task''s action on some objects, one by one: what cannot be done to one keeps no other from it. rest: those for which no time was left';
+    'A task''s action on some objects, one by one: a failure on one does not affect the others. rest: those for which no time was left';
 
 CREATE OR REPLACE FUNCTION insp.console_tally(p_task bigint, p_done integer, p_refusals jsonb) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '20s' AS $$
@@ -178,7 +178,7 @@ BEGIN
         IF t.kind = 'endpoints' AND b.freed IS NULL THEN
             -- Locked until it is done: a batch has one.
             PERFORM FROM insp.endpoint e WHERE e.id = b.targets[1] FOR NO KEY UPDATE;
-            -- By a statement of its own, which sees what the lock has waited for.
+            -- By a separate statement, which sees what the lock has waited for.
             PERFORM FROM insp.endpoint e WHERE e.id = b.targets[1] AND insp.was_seen(e.xmin, t.seen_before, t.seen_also);
             action := CASE WHEN FOUND THEN t.action ELSE 'leave' END;
         END IF;
@@ -229,7 +229,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_step(bigint, integer, bigint) IS
-    'Makes an attempt at a batch, for the person who began the task: what is committed is done once. False: the task was stopped, or another console has the batch. What no time is left for stays in it';
+    'Makes an attempt at a batch, for the person who began the task: what is committed is done once. False: the task was stopped, or another console has the batch. Objects for which no time is left stay in it';
 GRANT EXECUTE ON FUNCTION insp.console_step(bigint, integer, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt bigint, p_state text) RETURNS void
@@ -261,5 +261,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_batch_fail(bigint, integer, bigint, text) IS
-    'Puts a batch back whose attempt failed with an SQLSTATE. A fault that is the server''s does not count as one of the batch, which is tried again in 5 seconds; one that would recur with every batch ends the task, on record. Without effect if the attempt is not the batch''s last one';
+    'Puts a batch back whose attempt failed with an SQLSTATE. A fault of the server does not count against the batch, which is tried again in 5 seconds; one that would recur with every batch ends the task, on record. Without effect if the attempt is not the batch''s last one';
 GRANT EXECUTE ON FUNCTION insp.console_batch_fail(bigint, integer, bigint, text) TO insp_console;

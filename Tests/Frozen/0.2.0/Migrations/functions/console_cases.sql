@@ -48,7 +48,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_keep(bytea, uuid) IS
-    'Extends the caller''s own lease of a case while the person types; false: the caller has not got it, and does not get it';
+    'Extends the caller''s own lease of a case while the person types; false: the caller does not have it, and does not get it';
 GRANT EXECUTE ON FUNCTION insp.console_keep(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) RETURNS boolean
@@ -71,10 +71,10 @@ COMMENT ON FUNCTION insp.console_release(bytea, uuid) IS 'Gives a case back; fal
 GRANT EXECUTE ON FUNCTION insp.console_release(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_state(
-    p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits double precision,
-    OUT remains double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean,
-    OUT until double precision, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text,
-    OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at double precision, OUT final_decision text,
+    p_token_sha256 bytea, p_id uuid, OUT status integer, OUT partner text, OUT workflow text, OUT waits_seconds double precision,
+    OUT remains_seconds double precision, OUT decision text, OUT label text, OUT because text[], OUT holder text, OUT is_mine boolean,
+    OUT until timestamptz, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text,
+    OUT first_is_mine boolean, OUT decided_by text, OUT confirmed text, OUT decided_at timestamptz, OUT final_decision text,
     OUT final_label text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -99,19 +99,19 @@ BEGIN
     decision := held.summary #>> '{decision,type}';
     label := held.summary #>> '{decision,details,label}';
     because := insp.case_reasons(held.summary);
-    waits := extract(epoch FROM now() - held.stored_at);
+    waits_seconds := extract(epoch FROM now() - held.stored_at);
     SELECT p.name, p.second_review INTO partner, second FROM insp.partner p WHERE p.id = j.partner_id;
     IF status = 64 THEN
-        remains := extract(epoch FROM j.expires_at - now());
+        remains_seconds := extract(epoch FROM j.expires_at - now());
         UPDATE insp.case_lease l SET until = now() + interval '15 minutes'
         WHERE l.job_id = j.id AND l.actor = c.actor AND l.until > now();
-        SELECT substr(l.actor, 9), l.actor = c.actor, extract(epoch FROM l.until) INTO holder, is_mine, until
+        SELECT substr(l.actor, 9), l.actor = c.actor, l.until INTO holder, is_mine, until
         FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now();
         SELECT substr(w.decided_by, 1 + CASE WHEN w.decided_by LIKE 'console:%' THEN 8 ELSE 0 END), w.decision, w.label,
             coalesce(insp.is_same_person(w.decided_by, c.actor), false)
         INTO first_by, first_decision, first_label, first_is_mine FROM insp.review_wait w WHERE w.job_id = j.id;
     ELSE
-        decided_at := extract(epoch FROM j.completed_at);
+        decided_at := j.completed_at;
         SELECT s.summary #>> '{review,decision}', s.summary #>> '{review,label}' INTO final_decision, final_label
         FROM insp.step s WHERE s.job_id = j.id AND s.status = j.status;
         SELECT substr(r.actor, 1 + CASE WHEN r.actor LIKE 'console:%' THEN 8 ELSE 0 END),
@@ -129,11 +129,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_state(bytea, uuid) IS
-    'How far a case is, for every reviewer of its partner, and nothing of the person inspected: what was proposed and why (labels), how long it waits, who has it, who decided it first where a second person must confirm (second), and afterwards who decided what and when, and whose decision that confirmed. Prolongs the caller''s lease. Recorded with the purpose review, unless the caller has the case: insp.console_case records that look';
+    'How far a case is, for every reviewer of its partner, and nothing of the person inspected: what was proposed and why (labels), how long it waits, who has it, who decided it first where a second person must confirm (second), and afterwards who decided what and when, and whose decision that confirmed. Prolongs the caller''s lease. Recorded with the purpose review, unless the caller has the case: insp.console_case records that access';
 GRANT EXECUTE ON FUNCTION insp.console_state(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_case(
-    p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[],
+    p_token_sha256 bytea, p_id uuid, OUT request jsonb, OUT decided_at timestamptz, OUT statuses integer[],
     OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea,
     OUT partner_id integer, OUT notes jsonb, OUT runs jsonb
 )
@@ -167,7 +167,7 @@ BEGIN
     sealed := j.sealed;
     body := CASE WHEN decided.seal > 0 THEN decided.body END;
     request := j.request;
-    decided_at := extract(epoch FROM decided.stored_at);
+    decided_at := decided.stored_at;
     partner_id := j.partner_id;
     SELECT coalesce(array_agg(s.status ORDER BY s.status), '{}'), coalesce(array_agg(s.body ORDER BY s.status), '{}')
     INTO statuses, bodies FROM insp.step s WHERE s.job_id = j.id AND s.status IN (4, 8, 16, 32) AND s.body IS NOT NULL;

@@ -2,7 +2,7 @@
 -- After: record, results
 
 CREATE OR REPLACE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE (
-    id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer, was_removed boolean)
+    id uuid, at timestamptz, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer, was_removed boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -39,7 +39,7 @@ BEGIN
         WHERE x.partner_id = (c.job).partner_id AND x.status >= 64
         ORDER BY a.kind = 'run' DESC, x.id DESC LIMIT p_limit
     LOOP
-        SELECT one.public_id, extract(epoch FROM one.created_at), one.kind, one.status, j.sealed, j.partner_id,
+        SELECT one.public_id, one.created_at, one.kind, one.status, j.sealed, j.partner_id,
             CASE WHEN s.summary ? 'decision' THEN insp.step_document(s) || insp.result_frame(j) END,
             CASE WHEN s.seal > 0 AND s.summary ? 'decision' THEN s.body END,
             coalesce(s.summary ?| ARRAY['purgedAt', 'erasedAt'], false)
@@ -119,7 +119,7 @@ COMMENT ON FUNCTION insp.console_pulse(bytea[], text[]) IS
 GRANT EXECUTE ON FUNCTION insp.console_pulse(bytea[], text[]) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL) RETURNS TABLE (
-    worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since double precision, remains double precision)
+    worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since_seconds double precision, remains_seconds double precision)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -144,11 +144,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_work(bytea, bigint) IS
-    'Up to 500 jobs of an operator''s or auditor''s partners that workers have, those claimed first at the top; of one worker, or of all';
+    'Up to 500 running jobs of an operator''s or auditor''s partners, first claimed first; of one worker, or of all';
 GRANT EXECUTE ON FUNCTION insp.console_work(bytea, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) RETURNS TABLE (
-    at double precision, lane text, waiting double precision, oldest double precision, running double precision,
+    at timestamptz, lane text, waiting double precision, oldest_seconds double precision, running double precision,
     finished double precision, failed double precision, delivered double precision, undelivered double precision)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -172,22 +172,22 @@ BEGIN
         WITH samples AS MATERIALIZED (
             SELECT date_bin(step, q.at, origin) AS moment, q.* FROM insp.queue_sample q WHERE q.at = ANY (points) AND q.at > since
         ), minutes AS MATERIALIZED (
-            SELECT x.moment, count(*)::double precision AS n, avg(x.callbacks)::double precision AS callbacks, max(x.callbacks_oldest) AS oldest,
+            SELECT x.moment, count(*)::double precision AS n, avg(x.callbacks)::double precision AS callbacks, max(x.callbacks_oldest_seconds) AS oldest_seconds,
                 avg(x.workers)::double precision AS workers
             FROM samples x GROUP BY x.moment
         ), sums AS (
-            SELECT x.moment, u.lane, sum(u.waiting)::double precision AS waiting, max(u.oldest) AS oldest,
+            SELECT x.moment, u.lane, sum(u.waiting)::double precision AS waiting, max(u.oldest_seconds) AS oldest_seconds,
                 sum(u.running)::double precision AS running, sum(u.finished)::double precision AS finished, sum(u.failed)::double precision AS failed
-            FROM samples x CROSS JOIN LATERAL unnest(x.lanes, x.waiting, x.oldest, x.running, x.finished, x.failed)
-                AS u (lane, waiting, oldest, running, finished, failed)
+            FROM samples x CROSS JOIN LATERAL unnest(x.lanes, x.waiting, x.oldest_seconds, x.running, x.finished, x.failed)
+                AS u (lane, waiting, oldest_seconds, running, finished, failed)
             GROUP BY x.moment, u.lane
         )
-        SELECT extract(epoch FROM m.moment)::double precision, insp.lane_name(l.lane::smallint), coalesce(x.waiting, 0) / m.n,
-            coalesce(x.oldest, 0)::double precision, coalesce(x.running, 0) / m.n, coalesce(x.finished, 0) / m.n, coalesce(x.failed, 0) / m.n,
+        SELECT m.moment, insp.lane_name(l.lane::smallint), coalesce(x.waiting, 0) / m.n,
+            coalesce(x.oldest_seconds, 0)::double precision, coalesce(x.running, 0) / m.n, coalesce(x.finished, 0) / m.n, coalesce(x.failed, 0) / m.n,
             NULL::double precision, NULL::double precision
         FROM minutes m CROSS JOIN generate_series(0, 2) l (lane) LEFT JOIN sums x ON x.moment = m.moment AND x.lane = l.lane
         UNION ALL
-        SELECT extract(epoch FROM m.moment)::double precision, 'callbacks', m.callbacks, m.oldest::double precision, m.workers,
+        SELECT m.moment, 'callbacks', m.callbacks, m.oldest_seconds::double precision, m.workers,
             NULL, NULL, NULL, NULL
         FROM minutes m
         ORDER BY 1, 2;
@@ -199,22 +199,22 @@ BEGIN
     -- A minute without a row is one without work, unless only the busiest partners were sampled: then it is ignored.
     RETURN QUERY
     WITH sums AS MATERIALIZED (
-        SELECT x.at, count(*) AS partners, sum(x.waiting) AS waiting, max(x.oldest) AS oldest, sum(x.running) AS running,
+        SELECT x.at, count(*) AS partners, sum(x.waiting) AS waiting, max(x.oldest_seconds) AS oldest_seconds, sum(x.running) AS running,
             sum(x.finished) AS finished, sum(x.failed) AS failed, sum(x.delivered) AS delivered, sum(x.undelivered) AS undelivered
         FROM insp.partner_sample x WHERE x.partner_id = ANY (s.partners) AND x.at = ANY (points) AND x.at > since GROUP BY x.at
     ), minutes AS MATERIALIZED (
         SELECT date_bin(step, q.at, origin) AS moment, NOT q.partners_cut OR coalesce(x.partners, 0) >= cardinality(s.partners) AS is_known,
-            x.waiting, x.oldest, x.running, x.finished, x.failed, x.delivered, x.undelivered
+            x.waiting, x.oldest_seconds, x.running, x.finished, x.failed, x.delivered, x.undelivered
         FROM insp.queue_sample q LEFT JOIN sums x ON x.at = q.at WHERE q.at = ANY (points) AND q.at > since
     ), moments AS (
         SELECT m.moment, nullif(count(*) FILTER (WHERE m.is_known), 0)::double precision AS n, sum(m.waiting) FILTER (WHERE m.is_known) AS waiting,
-            max(m.oldest) FILTER (WHERE m.is_known) AS oldest, sum(m.running) FILTER (WHERE m.is_known) AS running,
+            max(m.oldest_seconds) FILTER (WHERE m.is_known) AS oldest_seconds, sum(m.running) FILTER (WHERE m.is_known) AS running,
             sum(m.finished) FILTER (WHERE m.is_known) AS finished, sum(m.failed) FILTER (WHERE m.is_known) AS failed,
             sum(m.delivered) FILTER (WHERE m.is_known) AS delivered, sum(m.undelivered) FILTER (WHERE m.is_known) AS undelivered
         FROM minutes m GROUP BY m.moment
     )
-    SELECT extract(epoch FROM m.moment)::double precision, NULL::text, coalesce(m.waiting, 0)::double precision / m.n,
-        CASE WHEN m.n > 0 THEN coalesce(m.oldest, 0)::double precision END, coalesce(m.running, 0)::double precision / m.n,
+    SELECT m.moment, NULL::text, coalesce(m.waiting, 0)::double precision / m.n,
+        CASE WHEN m.n > 0 THEN coalesce(m.oldest_seconds, 0)::double precision END, coalesce(m.running, 0)::double precision / m.n,
         coalesce(m.finished, 0)::double precision / m.n, coalesce(m.failed, 0)::double precision / m.n,
         coalesce(m.delivered, 0)::double precision / m.n, coalesce(m.undelivered, 0)::double precision / m.n
     FROM moments m ORDER BY m.moment;

@@ -24,7 +24,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_limits(bytea, text, text) IS
-    'The limits of up to 100 partners of an operator or auditor, by name from after one on, or of one, and what of them is used; may_change: for an operator';
+    'The limits of up to 100 partners of an operator or auditor, by name from after one on, or of one, and their use; may_change: for an operator';
 GRANT EXECUTE ON FUNCTION insp.console_limits(bytea, text, text) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_set_limits(
@@ -101,11 +101,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_partner_names(bytea) IS
-    'Up to 1001 partners (a page shows 1000) of which the person may see how they are set (insp.console_partner)';
+    'Up to 1001 partners (a page shows 1000) whose settings the person may see (insp.console_partner)';
 GRANT EXECUTE ON FUNCTION insp.console_partner_names(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_partner(p_token_sha256 bytea, p_partner text) RETURNS TABLE (
-    kind text, name text, value text, used double precision)
+    kind text, name text, value text, used timestamptz)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -113,18 +113,18 @@ DECLARE
 BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator', 'auditor'], coalesce(p_partner, ''));
     RETURN QUERY
-    SELECT 'state', x.name, x.value, NULL::double precision
+    SELECT 'state', x.name, x.value, NULL::timestamptz
     FROM insp.partner p CROSS JOIN LATERAL (VALUES (1, 'paused', p.paused::text), (2, 'pause_reason', p.pause_reason)) x (n, name, value)
     WHERE p.id = s.partners[1] AND x.value IS NOT NULL
     UNION ALL
     (SELECT 'policy', e.key, CASE e.key WHEN 'lane' THEN insp.lane_name((e.value #>> '{}')::smallint)
             WHEN 'region' THEN (SELECT r.name FROM insp.region r WHERE r.id = (e.value #>> '{}')::smallint)
             WHEN 'test_of' THEN (SELECT t.name FROM insp.partner t WHERE t.id = (e.value #>> '{}')::integer)
-            ELSE e.value #>> '{}' END, NULL::double precision
+            ELSE e.value #>> '{}' END, NULL::timestamptz
     FROM (SELECT y.policy FROM insp.partner_policy y WHERE y.partner_id = s.partners[1] ORDER BY y.version DESC LIMIT 1) y
         CROSS JOIN LATERAL jsonb_each(y.policy) e ORDER BY e.key)
     UNION ALL
-    (SELECT 'credential', c.key_id, v.state || ': ' || array_to_string(c.scopes, ', '), extract(epoch FROM c.used_at)::double precision
+    (SELECT 'credential', c.key_id, v.state || ': ' || array_to_string(c.scopes, ', '), c.used_at
     FROM insp.credential c JOIN insp.v_credential v ON v.key_id = c.key_id
     WHERE c.partner_id = s.partners[1] ORDER BY c.id DESC LIMIT 100);
 END

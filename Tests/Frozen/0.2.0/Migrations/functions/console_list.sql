@@ -17,20 +17,20 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
         WHEN NOT p_is_all THEN p_partners END
 $$;
 COMMENT ON FUNCTION insp.console_sought(integer[], boolean, text) IS
-    'Those of a person''s partners that a filter leaves; null: every partner''s';
+    'The person''s partners that pass a filter; null: every partner';
 
 CREATE OR REPLACE FUNCTION insp.console_share(p_scanned integer, p_partners integer[]) RETURNS integer
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT greatest(100, p_scanned / greatest(1, coalesce(cardinality(p_partners), 1)))
 $$;
 COMMENT ON FUNCTION insp.console_share(integer, integer[]) IS
-    'How many of a number of cases that one call reads may be of one partner: an equal share, and at least 100';
+    'How many of the cases that one call reads may belong to one partner: an equal share, and at least 100';
 
 CREATE OR REPLACE FUNCTION insp.console_cases(
     p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL, p_minutes integer DEFAULT 0,
-    p_after_since bigint DEFAULT NULL, p_after uuid DEFAULT NULL, p_limit integer DEFAULT 50
-) RETURNS TABLE (id uuid, partner text, workflow text, decision text, waits double precision, remains double precision,
-    because text[], holder text, is_mine boolean, since bigint, first_by text, may_take boolean)
+    p_after_since_microseconds bigint DEFAULT NULL, p_after uuid DEFAULT NULL, p_limit integer DEFAULT 50
+) RETURNS TABLE (id uuid, partner text, workflow text, decision text, waits_seconds double precision, remains_seconds double precision,
+    because text[], holder text, is_mine boolean, since_microseconds bigint, first_by text, may_take boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -47,16 +47,16 @@ DECLARE
     from_since timestamptz := '-infinity'::timestamptz;
     from_job bigint := 0;
     last_id uuid;
-    last_since bigint;
+    last_since_microseconds bigint;
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
     PERFORM insp.require(p_limit BETWEEN 1 AND 200 AND p_minutes BETWEEN 0 AND 1000000, 'limit or minutes',
         'limit is 1 to 200, minutes 0 to 1,000,000.');
-    PERFORM insp.require(coalesce(p_after_since, 0) BETWEEN 0 AND 253402300799000000, 'after', 'Begin again without after.');
+    PERFORM insp.require(coalesce(p_after_since_microseconds, 0) BETWEEN 0 AND 253402300799000000, 'after', 'Begin again without after.');
     IF p_after IS NOT NULL THEN
         -- Another partner's job does not exist for the person.
         SELECT j.id INTO from_job FROM insp.job j WHERE j.public_id = p_after AND (w.is_all OR j.partner_id = ANY (w.partners));
-        from_since := 'epoch'::timestamptz + p_after_since * interval '1 microsecond';
+        from_since := 'epoch'::timestamptz + p_after_since_microseconds * interval '1 microsecond';
         PERFORM insp.require(from_job IS NOT NULL AND from_since IS NOT NULL, 'after', 'Begin again without after.');
     END IF;
     sought := insp.console_sought(w.partners, w.is_all, p_partner);
@@ -84,15 +84,15 @@ BEGIN
         IF listed = p_limit OR seen = scanned OR one.place > share THEN
             -- There may be more, after the last one that was read.
             id := last_id;
-            since := last_since;
+            since_microseconds := last_since_microseconds;
             partner := NULL;
             RETURN NEXT;
             EXIT;
         END IF;
         id := one.public_id;
-        since := (extract(epoch FROM one.since) * 1000000)::bigint;
+        since_microseconds := (extract(epoch FROM one.since) * 1000000)::bigint;
         last_id := id;
-        last_since := since;
+        last_since_microseconds := since_microseconds;
         seen := seen + 1;
         because := insp.case_reasons(one.summary);
         -- A case may have no reason: NULL <> ALL ('{}') is true.
@@ -101,8 +101,8 @@ BEGIN
         partner := one.name;
         workflow := one.workflow;
         decision := one.summary #>> '{decision,type}';
-        waits := extract(epoch FROM now() - one.since);
-        remains := extract(epoch FROM one.expires_at - now());
+        waits_seconds := extract(epoch FROM now() - one.since);
+        remains_seconds := extract(epoch FROM one.expires_at - now());
         holder := substr(one.actor, 9);
         is_mine := coalesce(one.actor = w.actor, false);
         first_by := substr(one.decided_by, 1 + CASE WHEN one.decided_by LIKE 'console:%' THEN 8 ELSE 0 END);

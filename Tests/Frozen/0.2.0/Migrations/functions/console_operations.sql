@@ -13,7 +13,7 @@ GRANT EXECUTE ON FUNCTION insp.console_explain(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_timeline(
     p_token_sha256 bytea, p_id uuid
-) RETURNS TABLE (at double precision, kind text, who text, detail text)
+) RETURNS TABLE (at timestamptz, kind text, who text, detail text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -23,24 +23,24 @@ BEGIN
     SELECT insp.console_job(p_token_sha256, ARRAY['operator', 'auditor'], p_id) AS job,
         insp.console_actor(p_token_sha256) AS actor INTO c;
     RETURN QUERY SELECT y.* FROM (SELECT x.* FROM (
-        SELECT extract(epoch FROM (c.job).created_at)::double precision AS at, 'accepted'::text, NULL::text, NULL::text
+        SELECT (c.job).created_at AS at, 'accepted'::text, NULL::text, NULL::text
         UNION ALL
-        SELECT extract(epoch FROM s.stored_at)::double precision, 'stage ' || insp.stage_name(s.status), NULL::text, NULL::text
+        SELECT s.stored_at, 'stage ' || insp.stage_name(s.status), NULL::text, NULL::text
         FROM insp.step s WHERE s.job_id = (c.job).id
         UNION ALL
-        SELECT extract(epoch FROM e.at)::double precision, e.kind, 'worker ' || e.worker_id, e.detail::text
+        SELECT e.at, e.kind, 'worker ' || e.worker_id, e.detail::text
         FROM insp.event e WHERE e.job_id = (c.job).id
         UNION ALL
         -- Without words: they may be about the person.
-        SELECT extract(epoch FROM r.at)::double precision, r.action, r.actor, nullif(r.detail, '{}')::text
+        SELECT r.at, r.action, r.actor, nullif(r.detail, '{}')::text
         FROM insp.record r WHERE r.chain <> 'access' AND r.subject = p_id::text
         UNION ALL
-        SELECT extract(epoch FROM r.at)::double precision, r.action, r.actor, 'for ' || r.purpose
+        SELECT r.at, r.action, r.actor, 'for ' || r.purpose
         -- As the index has it (record_job), and what has no place yet.
         FROM insp.record r WHERE r.chain = 'access' AND r.seq IS NOT NULL
             AND nullif(r.subject::uuid, '00000000-0000-0000-0000-000000000000') = p_id
         UNION ALL
-        SELECT extract(epoch FROM r.at)::double precision, r.action, r.actor, 'for ' || r.purpose
+        SELECT r.at, r.action, r.actor, 'for ' || r.purpose
         FROM insp.record r WHERE r.chain || '' = 'access' AND r.seq IS NULL AND r.subject = p_id::text) x
         ORDER BY x.at DESC LIMIT 1001) y
     ORDER BY y.at;
@@ -50,7 +50,7 @@ COMMENT ON FUNCTION insp.console_timeline(bytea, uuid) IS 'The history of a job 
 GRANT EXECUTE ON FUNCTION insp.console_timeline(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_queue(p_token_sha256 bytea) RETURNS TABLE (
-    region text, lane text, partner text, paused boolean, waiting bigint, is_estimate boolean, oldest double precision,
+    region text, lane text, partner text, paused boolean, waiting bigint, is_estimate boolean, oldest_seconds double precision,
     delayed bigint, running bigint, why text, remedy text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
 #variable_conflict use_column
@@ -62,15 +62,15 @@ BEGIN
     RETURN QUERY
     WITH counts AS MATERIALIZED (
         SELECT q.id, q.region, q.lane, q.partner_id, c.waiting, c.is_estimate, c.head_job,
-            extract(epoch FROM now() - (SELECT j.created_at FROM insp.job j WHERE j.id = c.head_job))::double precision AS age
+            extract(epoch FROM now() - (SELECT j.created_at FROM insp.job j WHERE j.id = c.head_job))::double precision AS age_seconds
         FROM insp.waiting_by_queue(2000) c JOIN insp.queue q ON q.id = c.queue
     ), lanes AS (
         -- Sums over partners are for those who may see every partner.
         SELECT coalesce(g.name, 'any') AS region, c.lane, NULL::text AS partner, c.paused, coalesce(x.waiting, 0)::bigint AS waiting,
-            coalesce(x.is_estimate, false) AS is_estimate, x.age, coalesce(d.jobs, 0)::bigint AS delayed, coalesce(l.jobs, 0)::bigint AS running
+            coalesce(x.is_estimate, false) AS is_estimate, x.age_seconds, coalesce(d.jobs, 0)::bigint AS delayed, coalesce(l.jobs, 0)::bigint AS running
         FROM (SELECT 0::smallint AS id UNION ALL SELECT y.id FROM insp.region y) r CROSS JOIN insp.control c
             LEFT JOIN insp.region g ON g.id = r.id
-            LEFT JOIN (SELECT n.region, n.lane, sum(n.waiting) AS waiting, bool_or(n.is_estimate) AS is_estimate, max(n.age) AS age
+            LEFT JOIN (SELECT n.region, n.lane, sum(n.waiting) AS waiting, bool_or(n.is_estimate) AS is_estimate, max(n.age_seconds) AS age_seconds
                 FROM counts n GROUP BY n.region, n.lane) x ON x.region = r.id AND x.lane = c.lane
             LEFT JOIN (SELECT q.region, q.lane, sum(y.delayed) AS jobs
                 FROM insp.delayed_by_queue() y JOIN insp.queue q ON q.id = y.queue GROUP BY q.region, q.lane) d
@@ -80,14 +80,14 @@ BEGIN
                 GROUP BY q.region, q.lane) l ON l.region = r.id AND l.lane = c.lane
         WHERE w.is_all AND (r.id = 0 OR EXISTS (SELECT FROM insp.queue q WHERE q.region = r.id AND q.lane = c.lane))
     ), queues AS (
-        SELECT coalesce(g.name, 'any') AS region, c.lane, p.name AS partner, c.waiting, c.is_estimate, c.age, c.id
+        SELECT coalesce(g.name, 'any') AS region, c.lane, p.name AS partner, c.waiting, c.is_estimate, c.age_seconds, c.id
         FROM counts c JOIN insp.partner p ON p.id = c.partner_id LEFT JOIN insp.region g ON g.id = c.region
         WHERE w.is_all OR p.id = ANY (w.partners) ORDER BY c.waiting DESC, p.name, c.region, c.lane LIMIT 200
     )
-    SELECT x.region, insp.lane_name(x.lane), x.partner, x.paused, x.waiting, x.is_estimate, x.age, x.delayed, x.running, x.why, x.remedy
+    SELECT x.region, insp.lane_name(x.lane), x.partner, x.paused, x.waiting, x.is_estimate, x.age_seconds, x.delayed, x.running, x.why, x.remedy
     FROM (SELECT l.*, NULL::text AS why, NULL::text AS remedy FROM lanes l
         UNION ALL
-        SELECT q.region, q.lane, q.partner, NULL, q.waiting, q.is_estimate, q.age, NULL, NULL, y.why, y.remedy
+        SELECT q.region, q.lane, q.partner, NULL, q.waiting, q.is_estimate, q.age_seconds, NULL, NULL, y.why, y.remedy
         FROM queues q LEFT JOIN insp.why_waiting(ARRAY(SELECT n.id FROM queues n)) y ON y.queue = q.id) x
     ORDER BY x.partner IS NOT NULL, CASE WHEN x.partner IS NULL THEN x.region <> 'any' END, CASE WHEN x.partner IS NULL THEN x.region END,
         CASE WHEN x.partner IS NULL THEN x.lane END, x.waiting DESC, x.partner, x.region, x.lane;
@@ -99,7 +99,7 @@ GRANT EXECUTE ON FUNCTION insp.console_queue(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_workers(p_token_sha256 bytea) RETURNS TABLE (
     id bigint, host text, process integer, version text, region text, slots integer, busy integer, leases bigint, state text,
-    silent double precision)
+    silent_seconds double precision)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
@@ -115,7 +115,7 @@ GRANT EXECUTE ON FUNCTION insp.console_workers(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_endpoints(p_token_sha256 bytea) RETURNS TABLE (
     id bigint, partner text, origin text, pending bigint, in_flight bigint, held bigint, dead bigint, delivered bigint,
-    oldest double precision, breaker text, last_code text, warnings text)
+    oldest_seconds double precision, breaker text, last_code text, warnings text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -134,9 +134,9 @@ COMMENT ON FUNCTION insp.console_endpoints(bytea) IS 'Up to 200 endpoints of an 
 GRANT EXECUTE ON FUNCTION insp.console_endpoints(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_dead(
-    p_token_sha256 bytea, p_partner text DEFAULT NULL, p_code text DEFAULT NULL, p_edge bigint DEFAULT NULL,
+    p_token_sha256 bytea, p_partner text DEFAULT NULL, p_code text DEFAULT NULL, p_edge_microseconds bigint DEFAULT NULL,
     p_after uuid DEFAULT NULL, p_limit integer DEFAULT 50
-) RETURNS TABLE (id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
+) RETURNS TABLE (id uuid, partner text, workflow text, code text, detail text, attempts integer, died_microseconds bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -152,15 +152,15 @@ DECLARE
     from_died timestamptz := timestamptz 'infinity';
     from_job bigint := 9223372036854775807;
     last_id uuid;
-    last_died bigint;
+    last_died_microseconds bigint;
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
     PERFORM insp.require(p_limit BETWEEN 1 AND 200, 'limit', 'limit is 1 to 200.');
-    PERFORM insp.require(coalesce(p_edge, 0) BETWEEN 0 AND 253402300799000000, 'before', 'Begin again without before.');
+    PERFORM insp.require(coalesce(p_edge_microseconds, 0) BETWEEN 0 AND 253402300799000000, 'before', 'Begin again without before.');
     IF p_after IS NOT NULL THEN
         -- Another partner's job does not exist for the person.
         SELECT j.id INTO from_job FROM insp.job j WHERE j.public_id = p_after AND (w.is_all OR j.partner_id = ANY (w.partners));
-        from_died := 'epoch'::timestamptz + p_edge * interval '1 microsecond';
+        from_died := 'epoch'::timestamptz + p_edge_microseconds * interval '1 microsecond';
         PERFORM insp.require(from_job IS NOT NULL AND from_died IS NOT NULL, 'after', 'Begin again without after.');
     END IF;
     IF p_partner IS NOT NULL THEN
@@ -187,13 +187,13 @@ BEGIN
             -- There may be more, after the last one that was read.
             id := last_id;
             partner := NULL;
-            died := last_died;
+            died_microseconds := last_died_microseconds;
             RETURN NEXT;
             EXIT;
         END IF;
         seen := seen + 1;
         last_id := one.public_id;
-        last_died := (extract(epoch FROM one.died_at) * 1000000)::bigint;
+        last_died_microseconds := (extract(epoch FROM one.died_at) * 1000000)::bigint;
         listed := listed + 1;
         id := one.public_id;
         partner := one.name;
@@ -201,11 +201,11 @@ BEGIN
         code := one.code;
         detail := one.detail;
         attempts := one.attempts;
-        died := last_died;
+        died_microseconds := last_died_microseconds;
         RETURN NEXT;
     END LOOP;
 END
 $$;
 COMMENT ON FUNCTION insp.console_dead(bytea, text, text, bigint, uuid, integer) IS
-    'Unresolved dead letters of an operator''s or auditor''s partners, newest first, from after one (when it was dead-lettered, in microseconds since 1970, and its id) on: of a partner, with an error code. A last row without a partner is the one after which to continue: each call looks at 1,000 at most';
+    'Unresolved dead letters of an operator''s or auditor''s partners, newest first, from after one (when it was dead-lettered, since 1970, and its id) on: of a partner, with an error code. A last row without a partner is the one after which to continue: each call looks at 1,000 at most';
 GRANT EXECUTE ON FUNCTION insp.console_dead(bytea, text, text, bigint, uuid, integer) TO insp_console;

@@ -17,15 +17,14 @@ $$;
 COMMENT ON FUNCTION insp.console_overseer(bytea, text[]) IS 'Who a session is; refuses persons without one of these roles for every partner';
 
 CREATE OR REPLACE FUNCTION insp.console_proposals(p_token_sha256 bytea) RETURNS TABLE (
-    id bigint, action text, arguments text, proposed_by text, proposed double precision, expires double precision, state text,
-    decided_by text, decided double precision, is_own boolean, returns_secret boolean)
+    id bigint, action text, arguments text, proposed_by text, proposed timestamptz, expires timestamptz, state text,
+    decided_by text, decided timestamptz, is_own boolean, returns_secret boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM insp.console_begin(insp.console_overseer(p_token_sha256, ARRAY['operator', 'auditor']));
-    RETURN QUERY SELECT p.id, p.action, p.arguments::text, p.proposed_by, extract(epoch FROM p.proposed_at)::double precision,
-        extract(epoch FROM p.expires_at)::double precision, v.state, p.decided_by,
-        extract(epoch FROM p.decided_at)::double precision, insp.is_proposer(p), insp.returns_secret(p.action)
+    RETURN QUERY SELECT p.id, p.action, p.arguments::text, p.proposed_by, p.proposed_at, p.expires_at, v.state, p.decided_by,
+        p.decided_at, insp.is_proposer(p), insp.returns_secret(p.action)
     FROM insp.proposal p JOIN insp.v_proposal v ON v.proposal = p.id ORDER BY v.state <> 'open', p.id DESC LIMIT 100;
     PERFORM insp.console_end();
 END
@@ -53,7 +52,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_approve(bytea, bigint) IS
-    'insp.approve for an operator of every partner, who is not who proposed it. APPROVAL_REFUSED also for a call that returns a secret';
+    'insp.approve for an operator of every partner other than the proposer. APPROVAL_REFUSED also for a call that returns a secret';
 GRANT EXECUTE ON FUNCTION insp.console_approve(bytea, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_reject(p_token_sha256 bytea, p_proposal bigint) RETURNS void
@@ -84,12 +83,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_since(text, timestamptz) IS
-    'The number of a chain below which rows are older than a time; inexact by moments, since rows are numbered as they are written';
+    'The number of a chain below which rows are older than a time; accurate to a moment, since rows are numbered as they are written';
 
 CREATE OR REPLACE FUNCTION insp.console_record(
-    p_token_sha256 bytea, p_chain text, p_from bigint DEFAULT NULL, p_end bigint DEFAULT NULL, p_actor text DEFAULT NULL,
+    p_token_sha256 bytea, p_chain text, p_from_seconds bigint DEFAULT NULL, p_end_seconds bigint DEFAULT NULL, p_actor text DEFAULT NULL,
     p_action text DEFAULT NULL, p_object text DEFAULT NULL, p_edge bigint DEFAULT NULL
-) RETURNS TABLE (id bigint, at double precision, who text, action text, object text, purpose text, detail text)
+) RETURNS TABLE (id bigint, at timestamptz, who text, action text, object text, purpose text, detail text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -107,15 +106,15 @@ DECLARE
 BEGIN
     PERFORM insp.require(EXISTS (SELECT FROM insp.record_chain c WHERE c.chain = p_chain), 'chain',
         (SELECT format('Chains are %s.', string_agg(c.chain, ', ' ORDER BY c.chain)) FROM insp.record_chain c));
-    PERFORM insp.require(coalesce(p_from, 0) BETWEEN 0 AND 253402300799 AND coalesce(p_end, 0) BETWEEN 0 AND 253402300799,
+    PERFORM insp.require(coalesce(p_from_seconds, 0) BETWEEN 0 AND 253402300799 AND coalesce(p_end_seconds, 0) BETWEEN 0 AND 253402300799,
         'time', 'A time is between 1970 and 9999.');
     PERFORM insp.require(greatest(length(p_actor), length(p_action), length(p_object), 0) <= 200, 'filter', 'At most 200 characters.');
-    since := 'epoch'::timestamptz + p_from * interval '1 second';
-    until := 'epoch'::timestamptz + p_end * interval '1 second';
-    IF p_from IS NOT NULL THEN
+    since := 'epoch'::timestamptz + p_from_seconds * interval '1 second';
+    until := 'epoch'::timestamptz + p_end_seconds * interval '1 second';
+    IF p_from_seconds IS NOT NULL THEN
         low := coalesce(insp.record_since(p_chain, since - interval '1 minute'), 0);
     END IF;
-    IF p_end IS NOT NULL THEN
+    IF p_end_seconds IS NOT NULL THEN
         high := least(high, coalesce(insp.record_since(p_chain, until + interval '1 minute'), high));
     END IF;
     FOR one IN
@@ -139,14 +138,14 @@ BEGIN
             OR one.actor <> p_actor AND one.actor <> 'console:' || p_actor;
         found := found + 1;
         last := one.id;
-        RETURN QUERY SELECT one.id, extract(epoch FROM one.at)::double precision, one.actor, one.action, one.subject, one.purpose,
+        RETURN QUERY SELECT one.id, one.at, one.actor, one.action, one.subject, one.purpose,
             -- Words about a job may be about its person.
             nullif((one.detail || CASE WHEN insp.is_uuid(one.subject) THEN '{}' ELSE coalesce(one.words, '{}') END)::text, '{}');
         EXIT WHEN found = 50;
         last := CASE WHEN one.seen = looked THEN one.id END;
     END LOOP;
     IF last IS NOT NULL THEN
-        RETURN QUERY SELECT last, NULL::double precision, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text;
+        RETURN QUERY SELECT last, NULL::timestamptz, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text;
     END IF;
     -- Also a further page: where it begins is the caller's word. What may be words about a person is not kept: no erasure reaches it.
     PERFORM insp.console_begin(me);
@@ -159,7 +158,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_record(bytea, text, bigint, bigint, text, text, text, bigint) IS
-    'Up to 50 rows of a chain of the record, newest first: from a time until before another one (seconds since 1970), of a login or a person, an action, an object; words about jobs are left out. Looks at 20,000 rows; a last row without a time says with which p_edge the search goes on. Each search, and each further page, is recorded';
+    'Up to 50 rows of a chain of the record, newest first: from a time until before another one (since 1970), of a login or a person, an action, an object; words about jobs are left out. Looks at 20,000 rows; a last row without a time says with which p_edge the search goes on. Each search, and each further page, is recorded';
 GRANT EXECUTE ON FUNCTION insp.console_record(bytea, text, bigint, bigint, text, text, text, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.is_uuid(p_text text) RETURNS boolean
@@ -167,29 +166,29 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT p_text ~ '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3
 COMMENT ON FUNCTION insp.is_uuid(text) IS 'Whether a text is a UUID';
 
 CREATE OR REPLACE FUNCTION insp.console_keys(
-    p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed double precision,
-    OUT keys bigint, OUT keys_oldest double precision, OUT persons bigint, OUT persons_oldest double precision, OUT faces bigint,
-    OUT objects bigint, OUT objects_oldest double precision, OUT checkpoint bigint, OUT signer text, OUT signed double precision
+    p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed timestamptz,
+    OUT keys bigint, OUT keys_oldest_seconds double precision, OUT persons bigint, OUT persons_oldest_seconds double precision, OUT faces bigint,
+    OUT objects bigint, OUT objects_oldest_seconds double precision, OUT checkpoint bigint, OUT signer text, OUT signed timestamptz
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM insp.console_overseer(p_token_sha256, ARRAY['operator', 'auditor']);
-    SELECT c.key_store::text, c.wrapping_key, c.former_key, extract(epoch FROM c.changed_at)
+    SELECT c.key_store::text, c.wrapping_key, c.former_key, c.changed_at
     INTO key_store, wrapping_key, former_key, changed FROM insp.custody c;
     keys := (SELECT count(*) FROM (SELECT FROM insp.key_gone LIMIT 10000) g);
-    keys_oldest := extract(epoch FROM clock_timestamp() - (SELECT min(g.since) FROM insp.key_gone g));
+    keys_oldest_seconds := extract(epoch FROM clock_timestamp() - (SELECT min(g.since) FROM insp.key_gone g));
     persons := (SELECT count(*) FROM (SELECT FROM insp.person_gone g WHERE NOT g.keeps_jobs LIMIT 10000) g);
-    persons_oldest := extract(epoch FROM clock_timestamp() - (SELECT min(g.since) FROM insp.person_gone g WHERE NOT g.keeps_jobs));
+    persons_oldest_seconds := extract(epoch FROM clock_timestamp() - (SELECT min(g.since) FROM insp.person_gone g WHERE NOT g.keeps_jobs));
     faces := (SELECT count(*) FROM (SELECT FROM insp.person_gone g WHERE g.keeps_jobs LIMIT 10000) g);
     objects := (SELECT count(*) FROM (SELECT FROM insp.object_gone LIMIT 10000) g);
-    objects_oldest := extract(epoch FROM clock_timestamp() - (SELECT min(g.since) FROM insp.object_gone g));
-    SELECT p.number, p.key_id, extract(epoch FROM p.at) INTO checkpoint, signer, signed
+    objects_oldest_seconds := extract(epoch FROM clock_timestamp() - (SELECT min(g.since) FROM insp.object_gone g));
+    SELECT p.number, p.key_id, p.at INTO checkpoint, signer, signed
     FROM insp.record_checkpoint p ORDER BY p.number DESC LIMIT 1;
 END
 $$;
 COMMENT ON FUNCTION insp.console_keys(bytea) IS
-    'The key store and its wrapping keys; keys, persons, deleted faces and objects that wait for their destruction (counted up to 10,000), and for how many seconds; the last signed checkpoint of the record';
+    'The key store and its wrapping keys; keys, persons, deleted faces and objects that wait for their destruction (counted up to 10,000), and for how long; the last signed checkpoint of the record';
 GRANT EXECUTE ON FUNCTION insp.console_keys(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_decryption_keys(p_token_sha256 bytea) RETURNS TABLE (kid text, workers bigint, is_listed boolean)
@@ -204,7 +203,7 @@ COMMENT ON FUNCTION insp.console_decryption_keys(bytea) IS 'insp.v_decryption_ke
 GRANT EXECUTE ON FUNCTION insp.console_decryption_keys(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_people(p_token_sha256 bytea) RETURNS TABLE (
-    id bigint, name text, issuer text, subject text, roles text, since double precision, seen double precision, sessions bigint, cases bigint)
+    id bigint, name text, issuer text, subject text, roles text, since timestamptz, seen timestamptz, sessions bigint, cases bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
@@ -213,7 +212,7 @@ BEGIN
             SELECT coalesce(string_agg(DISTINCT g.role || ':' || coalesce(a.name, '*'), ' '), '')
             FROM insp.console_session x JOIN insp.console_grant g ON g.session_id = x.id LEFT JOIN insp.partner a ON a.id = g.partner_id
             WHERE x.actor = p.actor AND x.expires_at > now() AND x.seen_at > now() - interval '30 minutes'),
-        extract(epoch FROM min(s.created_at))::double precision, extract(epoch FROM max(s.seen_at))::double precision, count(*),
+        min(s.created_at), max(s.seen_at), count(*),
         (SELECT count(*) FROM insp.case_lease l WHERE l.actor = p.actor AND l.until > now())
     FROM insp.console_person p JOIN insp.console_session s ON s.actor = p.actor
     -- As in insp.console_who.

@@ -60,7 +60,7 @@ LANGUAGE sql STABLE AS $$
         OR p_version::text::bigint = ANY (p_also)
 $$;
 COMMENT ON FUNCTION insp.was_seen(xid, bigint, bigint[]) IS
-    'Whether a preview counted a row''s version (its xmin): not if it has come, or was changed, since. p_before, p_also: insp.console_task.seen_before and seen_also';
+    'Whether a preview counted a row''s version (its xmin): not if the row was added or changed since. p_before, p_also: insp.console_task.seen_before and seen_also';
 
 CREATE OR REPLACE FUNCTION insp.console_selection(
     p_kind text, p_partners integer[], p_filter jsonb, p_before timestamptz, p_limit integer
@@ -121,7 +121,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_selection(text, integer[], jsonb, timestamptz, integer) IS
-    'What a selection has, in the order in which it is worked off: internal numbers, the places of waiting jobs in their queues, and the version of the row that puts each there (for insp.was_seen)';
+    'The objects of a selection, in the order in which they are handled: internal numbers, the places of waiting jobs in their queues, and the version of the row that puts each there (for insp.was_seen)';
 
 CREATE OR REPLACE FUNCTION insp.console_count_once(p_actor text, p_waits boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '2s' AS $$
@@ -141,7 +141,7 @@ COMMENT ON FUNCTION insp.console_count_once(text, boolean) IS
     'Until the transaction ends, refuses the person''s other counts at any console as SELECTION_BUSY; p_waits: after two seconds';
 
 CREATE OR REPLACE FUNCTION insp.console_preview(
-    p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[],
+    p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before_microseconds bigint, OUT ids text[], OUT partners text[],
     OUT what text[], OUT seen text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -158,7 +158,7 @@ BEGIN
             DISTINCT x.version::text) FILTER (WHERE age(x.version) BETWEEN 0 AND age(pg_snapshot_xmin(pg_current_snapshot())::xid)))[:1000], ','))
     INTO total, sample, seen
     FROM insp.console_selection(p_kind, s.partners, f, edge, CASE p_kind WHEN 'jobs' THEN 5001 ELSE 1000000 END) x;
-    before := (extract(epoch FROM edge) * 1000000)::bigint;
+    before_microseconds := (extract(epoch FROM edge) * 1000000)::bigint;
     SELECT array_agg(y.id ORDER BY y.n), array_agg(y.partner ORDER BY y.n), array_agg(y.what ORDER BY y.n)
     INTO ids, partners, what FROM (
         SELECT u.n, coalesce(j.public_id::text, c.webhook_id, e.id::text) AS id, p.name AS partner,
@@ -173,11 +173,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_preview(bytea, text, jsonb) IS
-    'The size of an operator''s selection (counted up to a million; of jobs up to 5,001: more than 5,000), the time of counting (microseconds since 1970) and what it saw, both for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
+    'The size of an operator''s selection (counted up to a million; of jobs up to 5,001: more than 5,000), the time of counting (since 1970) and what it saw, both for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
 GRANT EXECUTE ON FUNCTION insp.console_preview(bytea, text, jsonb) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_begin_task(
-    p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text, p_seen text
+    p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge_microseconds bigint, p_reason text, p_seen text
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
@@ -195,8 +195,8 @@ BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator'], f ->> 'partner');
     PERFORM insp.require(p_action = ANY (actions), 'action', format('An action on %s is %s.', p_kind, array_to_string(actions, ' or ')));
     PERFORM insp.require(length(btrim(p_reason)) BETWEEN 1 AND 200, 'reason', 'Give a reason of at most 200 characters.');
-    PERFORM insp.require(p_edge BETWEEN 1 AND 253402300799000000, 'before', 'before is the time of the preview.');
-    edge := 'epoch'::timestamptz + p_edge * interval '1 microsecond';
+    PERFORM insp.require(p_edge_microseconds BETWEEN 1 AND 253402300799000000, 'before', 'before is the time of the preview.');
+    edge := 'epoch'::timestamptz + p_edge_microseconds * interval '1 microsecond';
     PERFORM insp.require(coalesce(edge <= clock_timestamp()
         AND split_part(seen, ':', 1)::bigint <= pg_snapshot_xmax(pg_current_snapshot())::text::bigint, false),
         'before', 'Begin with a new preview: what it saw cannot be later than now.');
@@ -240,8 +240,8 @@ COMMENT ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, te
 GRANT EXECUTE ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text, text) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE (
-    id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer,
-    done integer, refused integer, refusals text, ended double precision, ended_by text, failure text, may_stop boolean)
+    id bigint, who text, kind text, action text, partner text, filter text, reason text, began timestamptz, total integer,
+    done integer, refused integer, refusals text, ended timestamptz, ended_by text, failure text, may_stop boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -256,9 +256,9 @@ BEGIN
     RETURN QUERY SELECT t.id, t.actor, t.kind, t.action,
         (SELECT string_agg(p.name, ', ' ORDER BY p.name) FROM insp.partner p WHERE p.id = ANY (t.partners)),
         (SELECT string_agg(e.key || ' ' || e.value, ', ' ORDER BY e.key) FROM jsonb_each_text(t.filter - 'partner') e), t.reason,
-        extract(epoch FROM t.began_at)::double precision, t.total, t.done, t.refused,
+        t.began_at, t.total, t.done, t.refused,
         (SELECT string_agg(e.key || ' ' || e.value, ', ' ORDER BY e.key) FROM jsonb_each_text(t.refusals) e),
-        extract(epoch FROM t.ended_at)::double precision, t.ended_by, coalesce(t.failure,
+        t.ended_at, t.ended_by, coalesce(t.failure,
             (SELECT max(b.failure) FROM insp.console_batch b WHERE b.task_id = t.id AND t.ended_at IS NULL)),
         t.ended_at IS NULL AND coalesce(array_position(operated, NULL) IS NOT NULL OR t.partners <@ operated, false)
     FROM insp.console_task t WHERE w.is_all OR t.partners <@ w.partners ORDER BY t.id DESC LIMIT 20;
@@ -273,7 +273,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     DELETE FROM insp.console_batch b WHERE b.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.console_batch x WHERE x.task_id = p_task FOR UPDATE SKIP LOCKED))
 $$;
-COMMENT ON FUNCTION insp.console_drop_batches(bigint) IS 'Removes what is left of a task that has ended';
+COMMENT ON FUNCTION insp.console_drop_batches(bigint) IS 'Removes the remaining batches of a task that has ended';
 
 CREATE OR REPLACE FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -342,7 +342,7 @@ CREATE OR REPLACE FUNCTION insp.tasks_about(p_jobs bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
-    -- Where nobody works at the console, erasure and retention read nothing more.
+    -- If nobody works at the console, erasure and retention read nothing more.
     IF NOT EXISTS (SELECT FROM insp.console_task t WHERE t.reason IS NOT NULL) THEN
         RETURN '{}'::bigint[];
     END IF;

@@ -93,7 +93,7 @@ BEGIN
     IF number IS NULL THEN
         PERFORM insp.refuse('PARTNER_EXISTS', quote_literal(name));
     END IF;
-    -- Pulled, until an operator gives it a URL: nobody needs a server of its own to see the events of a test.
+    -- Pulled, until an operator gives it a URL: nobody needs their own server to see the events of a test.
     INSERT INTO insp.endpoint AS e (partner_id, url) VALUES (number, 'pull:') RETURNING e.id INTO endpoint;
     -- Where secrets are sealed, inspectd endpoint rotate makes it.
     IF NOT EXISTS (SELECT FROM insp.custody) THEN
@@ -122,7 +122,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.create_test_credential(text, text[], text, interval, text[]) IS
-    'Creates a credential whose jobs are tests: their parts are specimens with fixed outcomes. They belong to a separate partner (test_partner), so that they are never found, compared or counted with real ones; their events are pulled (GET /events), until insp.set_endpoint gives its endpoint a URL. Otherwise as insp.create_credential';
+    'Creates a credential whose jobs are tests: their parts are specimens with fixed outcomes. They belong to a separate partner (test_partner) and are never found, compared or counted with real ones; their events are pulled (GET /events), until insp.set_endpoint gives its endpoint a URL. Otherwise as insp.create_credential';
 GRANT EXECUTE ON FUNCTION insp.create_test_credential(text, text[], text, interval, text[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_origins(key_id text, origins text[]) RETURNS text[]

@@ -29,7 +29,7 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_te
     FROM pg_control_system() c, insp.epoch e FOR SHARE OF e
 $$;
 COMMENT ON FUNCTION insp.custody_mark() IS
-    'Which history of the database this is, and the highest job number that it has issued: by these the key store recognises an older or copied database, whose sweep would destroy the keys of jobs that it lacks';
+    'The history of the database and the highest job number that it has issued: by these the key store recognises an older or copied database, whose sweep would destroy the keys of jobs that it lacks';
 GRANT EXECUTE ON FUNCTION insp.custody_mark() TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_custody(
@@ -95,7 +95,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_sealed(bytea, bytea[]) IS
-    'Refuses sealed bytes that are not of the published format or not all of one key; returns the key''s id';
+    'Refuses sealed bytes that do not have the published format or do not share one key; returns the key''s id';
 
 CREATE OR REPLACE FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -118,7 +118,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.list_keys(uuid[], integer[]) IS
-    'Lists in insp.key_gone those of these keys that have nothing left to open';
+    'Adds to insp.key_gone those of these keys that have nothing left to open';
 
 CREATE OR REPLACE FUNCTION insp.forget_keys(p_jobs bigint[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
@@ -131,7 +131,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
     HAVING count(*) > 0
 $$;
 COMMENT ON FUNCTION insp.forget_keys(bigint[]) IS
-    'Lists the keys of these jobs in insp.key_gone, if nothing is left that they sealed';
+    'Adds the keys of these jobs to insp.key_gone, if nothing that they sealed is left';
 
 CREATE OR REPLACE FUNCTION insp.keys_gone(p_limit integer) RETURNS TABLE (key_id uuid, partner_id integer)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -155,7 +155,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
         WHERE u.existed GROUP BY g.partner_id) n JOIN insp.partner p ON p.id = n.partner_id
 $$;
 COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[], boolean[]) IS
-    'Takes these keys of these partners off insp.key_gone, and records how many the key store destroyed: those that existed, as insp.destroy_job_keys of the key store says';
+    'Removes these keys of these partners from insp.key_gone, and records how many the key store destroyed: those that existed, according to its insp.destroy_job_keys';
 GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[], integer[], boolean[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.list_persons(p_partner integer, p_indexes bytea[], p_keeps_jobs boolean DEFAULT false) RETURNS void
@@ -167,7 +167,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     ON CONFLICT (partner_id, index, keeps_jobs) DO UPDATE SET since = clock_timestamp(), due_at = excluded.due_at
 $$;
 COMMENT ON FUNCTION insp.list_persons(integer, bytea[], boolean) IS
-    'Lists erased persons and faces, or deleted faces (p_keeps_jobs), in insp.person_gone, whether or not there are keys: retention may have removed the data but not yet the key';
+    'Adds erased persons and faces, or deleted faces (p_keeps_jobs), to insp.person_gone, even without keys: retention may have removed the data but not yet the key';
 
 CREATE OR REPLACE FUNCTION insp.persons_gone(p_limit integer)
 RETURNS TABLE (partner_id integer, index bytea, since timestamptz, microseconds bigint, keeps_jobs boolean)
@@ -193,12 +193,12 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     FROM gone g JOIN insp.partner p ON p.id = g.partner_id WHERE p_existed
 $$;
 COMMENT ON FUNCTION insp.person_destroyed(integer, bytea, timestamptz, boolean, boolean) IS
-    'Takes a person or a face off insp.person_gone, and records that the key store has destroyed the key if it existed, as insp.destroy_erased_person or insp.destroy_deleted_face of the key store says';
+    'Removes a person or a face from insp.person_gone, and records that the key store has destroyed the key if it existed, according to its insp.destroy_erased_person or insp.destroy_deleted_face';
 GRANT EXECUTE ON FUNCTION insp.person_destroyed(integer, bytea, timestamptz, boolean, boolean) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.face_in_use(p_partner integer, p_index bytea, p_since timestamptz) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
-    -- Seconds after a deletion whose jobs are removed at once, an hour where they stay for months.
+    -- Seconds after a deletion whose jobs are removed at once, an hour if they stay for months.
     UPDATE insp.person_gone g
     SET due_at = clock_timestamp() + least(interval '1 h', greatest(interval '2 s', clock_timestamp() - g.since))
     WHERE g.partner_id = p_partner AND g.index = p_index AND g.keeps_jobs AND g.since = p_since
@@ -230,7 +230,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_keys(text, text, integer, text, text) IS
-    'Records what inspectd keys, person and partner do in the key store, which keeps no record. Commands that destroy or rewrap keys are recorded with _begin before they do, so that a killed one is on record as well. sweep_older: a sweep that had to accept an older main database';
+    'Records what inspectd keys, person and partner do in the key store, which keeps no record. Commands that destroy or rewrap keys are recorded with _begin before they do so: a killed command is on record as well. sweep_older: a sweep that had to accept an older main database';
 GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
@@ -314,7 +314,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     ON CONFLICT (location) DO UPDATE SET since = now()
 $$;
 COMMENT ON FUNCTION insp.forget_objects(text[]) IS
-    'Lists objects of parts that are removed in insp.object_gone, whether another part has them or not; ignores URLs';
+    'Adds the objects of removed parts to insp.object_gone, even if another part uses them; ignores URLs';
 
 CREATE OR REPLACE FUNCTION insp.objects_gone(p_root text, p_limit integer) RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$

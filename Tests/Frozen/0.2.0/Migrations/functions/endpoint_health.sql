@@ -129,7 +129,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.endpoint_event_note(bigint, text, jsonb) IS
-    'Records a change of an endpoint, and notifies its alert endpoint';
+    'Records a change in an endpoint''s health, and notifies its alert endpoint';
 
 CREATE OR REPLACE FUNCTION insp.callback_breaker_reset(p_endpoint bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$

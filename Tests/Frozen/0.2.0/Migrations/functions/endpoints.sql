@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.create_endpoint(text, text, boolean, boolean, boolean) IS
-    'Adds an endpoint to a partner, besides its default one, for example one for alerts, and returns its new signing secret, which is shown only here. With the URL pull: nothing is sent, and the partner pulls the events (GET /events). Without p_make_secret it has none, and sends nothing, until callback_rotate_secret gives it one, for example a sealed one (inspectd endpoint)';
+    'Adds an endpoint to a partner, in addition to its default one, for example for alerts, and returns its new signing secret, which is shown only here. With the URL pull: nothing is sent, and the partner pulls the events (GET /events). Without p_make_secret it has none, and sends nothing, until callback_rotate_secret gives it one, for example a sealed one (inspectd endpoint)';
 GRANT EXECUTE ON FUNCTION insp.create_endpoint(text, text, boolean, boolean, boolean) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.endpoint_partner(p_endpoint bigint) RETURNS integer
@@ -155,7 +155,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.allow_endpoint_secret(bigint, text) IS
-    'Only for insp.approve: its proposal allows, until it expires, to give an endpoint the secret whose text has this SHA-256. So no proposal contains the secret';
+    'Only for insp.approve: until it expires, its proposal allows giving an endpoint the secret with this SHA-256. So no proposal contains the secret';
 
 CREATE OR REPLACE FUNCTION insp.need_allowed_secret(p_endpoint bigint, p_secret text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -173,7 +173,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.need_allowed_secret(bigint, text) IS
-    'Refuses to give an endpoint a secret of the caller''s choice that no second login has approved, where this needs an approval';
+    'Refuses to give an endpoint a secret chosen by the caller that no second login has approved, if approval is required';
 
 CREATE OR REPLACE FUNCTION insp.endpoint_options(e insp.endpoint) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -263,7 +263,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     WHERE h.endpoint_id = p_endpoint;
     DELETE FROM insp.endpoint_tally t WHERE t.endpoint_id = p_endpoint;
 $$;
-COMMENT ON FUNCTION insp.endpoint_admit(bigint) IS 'Enables an endpoint, as if it had never failed; frees nothing';
+COMMENT ON FUNCTION insp.endpoint_admit(bigint) IS 'Enables an endpoint, as if it had never failed; frees no callbacks';
 
 CREATE OR REPLACE FUNCTION insp.callback_enable(p_endpoint bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -329,7 +329,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_enable_part(bigint, bigint, timestamptz, integer) IS
-    'insp.callback_enable in portions: the first call (p_freed null) enables the endpoint, each call frees at most p_limit held callbacks, the earliest due first, and takes what the call before returned, until there are no more. Claims free what remains';
+    'insp.callback_enable in portions: the first call (p_freed null) enables the endpoint, each call frees at most p_limit held callbacks, the earliest due first, and takes what the previous call returned, until there are no more. Claims free the rest';
 
 CREATE OR REPLACE FUNCTION insp.rotate_secret(
     p_endpoint bigint, p_overlap interval, p_secret text DEFAULT NULL, p_purpose text DEFAULT NULL
@@ -363,7 +363,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rotate_secret(bigint, interval, text, text) IS
-    'insp.callback_rotate_secret without an approval, for partners as well, whose secret it is';
+    'insp.callback_rotate_secret without an approval, also for partners, since the secret is theirs';
 
 CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
     p_endpoint bigint, p_overlap interval DEFAULT interval '24 hours', p_secret text DEFAULT NULL, p_purpose text DEFAULT NULL

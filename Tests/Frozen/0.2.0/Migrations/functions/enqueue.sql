@@ -176,7 +176,7 @@ $$;
 COMMENT ON FUNCTION insp.accept(jsonb[], text[], bytea, bytea, uuid) IS
     'Checks payloads and writes their jobs. job_ids is null for a request that repeats an earlier one under its idempotency key';
 
--- Without settings of its own, which cost each request: its callers have them.
+-- Without its own settings, which would cost each request time: its callers have them.
 CREATE OR REPLACE FUNCTION insp.record_requests(p_ids uuid[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -187,7 +187,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_requests(uuid[]) IS
-    'Records jobs that an operator enqueued in place of a partner, by the first; those of producers are their partners'' own';
+    'Records jobs that an operator enqueued in place of a partner, by the first of them; producers'' jobs are their partners'' own';
 
 CREATE OR REPLACE FUNCTION insp.enqueue_parts(
     payload jsonb, kinds text[], contents bytea[], sealed bytea DEFAULT NULL, request_hmac bytea DEFAULT NULL,
@@ -305,7 +305,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.try_request(jsonb, text[]) IS
-    'Refuses what insp.enqueue_parts would refuse of a payload, given the kinds of its parts: programs that seal ask before they create a key';
+    'Refuses a payload that insp.enqueue_parts would refuse, given the kinds of its parts: programs that seal call it before they create a key';
 GRANT EXECUTE ON FUNCTION insp.try_request(jsonb, text[]) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.enqueue(

@@ -1,5 +1,5 @@
 -- Requests of the usual shape are checked as one expression each, which takes a fifth of the time of insp.check_request; all
--- others, rare or wrong, go there. These functions have no rules of their own: they may only accept less.
+-- others, rare or wrong, go there. These functions add no rules: they may only accept less.
 
 CREATE OR REPLACE FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$

@@ -38,7 +38,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.need_read_committed() IS
-    'Refuses a transaction that has one snapshot for all statements. Called first by functions that lock rows and must then see what others have committed';
+    'Refuses a transaction with one snapshot for all statements. Called first by functions that lock rows and must then see what others have committed';
 
 CREATE OR REPLACE FUNCTION insp.require(
     p_holds boolean, p_detail text, p_hint text DEFAULT NULL, p_code text DEFAULT 'PARAMETER_INVALID', p_field text DEFAULT NULL
@@ -65,7 +65,7 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT NOT insp.is_passing(p_state) OR p_state = 'XX000'
 $$;
 COMMENT ON FUNCTION insp.may_be_of_row(text) IS
-    'Whether a failure may be a single row''s fault. XX000 can be either: a table or function that is broken, or bytes of a row that form no value. It counts as the row''s where the row then loses nothing (it is put off, or the job ends with an error in any case)';
+    'Whether a failure may be a single row''s fault. XX000 can be either: a broken table or function, or bytes of a row that form no value. It counts as the row''s fault if the row then loses nothing (it is put off, or the job ends with an error in any case)';
 
 CREATE OR REPLACE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -11,7 +11,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.batch_events() IS
-    'Records what must be numbered, one row for all events of a statement; every event is written through it';
+    'Records events to be numbered, one row for all events of a statement; every event is written through it';
 CREATE OR REPLACE TRIGGER batch_events AFTER INSERT ON insp.event REFERENCING NEW TABLE AS written
     FOR EACH STATEMENT EXECUTE FUNCTION insp.batch_events();
 

@@ -48,7 +48,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_enrollment(insp.job, text) IS
-    'Refuses a job that would add one person''s template to another person''s face';
+    'Refuses a job that would add a person''s template to another person''s face';
 
 CREATE OR REPLACE FUNCTION insp.face_submitted() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

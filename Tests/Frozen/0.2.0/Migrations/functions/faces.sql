@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_face_owner(integer, text, bytea) IS
-    'Refuses a face that is enrolled for another person than that of a reference; a null reference, or a face without a person, is accepted';
+    'Refuses a face that is enrolled for a different person from the reference''s; a null reference, or a face without a person, is accepted';
 
 CREATE OR REPLACE FUNCTION insp.face_import(
     partner text, face_id text, feature text, engine text, model_sha256 text, "replace" boolean DEFAULT false,
@@ -207,7 +207,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.lock_face_jobs(integer, text[]) IS
-    'Locks the jobs that name a face, finished or not, in the order of their numbers; erasures lock in the same order';
+    'Locks the jobs that specify a face, finished or not, in the order of their numbers; erasures lock in the same order';
 
 CREATE OR REPLACE FUNCTION insp.face_remove(partner text, face_id text) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
@@ -281,7 +281,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
         || insp.face_ids(insp.partner_number(sealed_face_delete.partner), sealed_face_delete.face_index))
 $$;
 COMMENT ON FUNCTION insp.sealed_face_delete(text, text, bytea) IS
-    'insp.face_delete for a face id that sealed jobs have as this pseudonym, and plain ones with this SHA-256';
+    'insp.face_delete for a face id that has this pseudonym in sealed jobs and this SHA-256 in plain ones';
 GRANT EXECUTE ON FUNCTION insp.sealed_face_delete(text, text, bytea) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.sealed_face_templates(partner text, pseudonym text, face_index bytea, purpose text DEFAULT NULL)
@@ -292,7 +292,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
         LATERAL insp.face_templates(sealed_face_templates.partner, n, sealed_face_templates.purpose) AS t
 $$;
 COMMENT ON FUNCTION insp.sealed_face_templates(text, text, bytea, text) IS
-    'insp.face_templates for a face id that sealed jobs have as this pseudonym, and plain ones with this SHA-256';
+    'insp.face_templates for a face id that has this pseudonym in sealed jobs and this SHA-256 in plain ones';
 GRANT EXECUTE ON FUNCTION insp.sealed_face_templates(text, text, bytea, text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.face_purge(p_limit integer DEFAULT 1000) RETURNS integer

@@ -81,7 +81,7 @@ BEGIN
         SELECT max(r.seq) FROM insp.queue q, LATERAL (
             SELECT x.seq FROM insp.ready x WHERE x.queue = q.id ORDER BY x.seq DESC LIMIT 1) r)) + 4294967296);
     -- Job ids are in partitions that are created ahead, and may repeat those of a lost history: every write has the fence as
-    -- well. They are moved ahead where something was lost, as far as there is room.
+    -- well. They are moved ahead if something was lost, as far as there is room.
     SELECT greatest(job, max(j.id)) INTO job FROM insp.job j;
     SELECT (max(substring(c.relname FROM 'job_p([0-9]+)$')::bigint) + 1) * width INTO room
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'insp.job'::regclass;
@@ -90,7 +90,7 @@ BEGIN
     -- All floors are now invalid, and the fleet gets time to return. A row that is held is left: its worker's next heartbeat
     -- rewrites it.
     UPDATE insp.worker w SET floor_queues = '{}', floor_seqs = '{}', fence_floor = 0, epoch = fence,
-        beat = (SELECT s.last_value FROM insp.steady s) + 5000000
+        beat_microseconds = (SELECT s.last_value FROM insp.steady s) + 5000000
     WHERE w.ctid = ANY (ARRAY(SELECT x.ctid FROM insp.worker x FOR UPDATE SKIP LOCKED));
     UPDATE insp.epoch SET id = fence, system = identifier, timeline = now_at,
         started_at = pg_postmaster_start_time(), recovered_at = pg_stat_get_bgwriter_stat_reset_time(), began_at = clock_timestamp(), reason = cause,
@@ -106,25 +106,25 @@ CREATE OR REPLACE FUNCTION insp.watch(p_dead_after interval, p_elapsed interval)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
-    now constant bigint := extract(epoch FROM clock_timestamp()) * 1000000;
-    measured constant bigint := extract(epoch FROM p_elapsed) * 1000000;
-    passed bigint;
+    now_microseconds constant bigint := extract(epoch FROM clock_timestamp()) * 1000000;
+    measured_microseconds constant bigint := extract(epoch FROM p_elapsed) * 1000000;
+    passed_microseconds bigint;
     step interval;
 BEGIN
     -- One at a time; the second leaves it to the first.
     PERFORM FROM insp.observer FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN; END IF;
-    SELECT now - s.last_value INTO passed FROM insp.scanned s;
-    PERFORM setval('insp.scanned', now);
+    SELECT now_microseconds - s.last_value INTO passed_microseconds FROM insp.scanned s;
+    PERFORM setval('insp.scanned', now_microseconds);
     -- The least of the time by the database's clock, the time by the caller's own, and twice the usual time between two scans:
     -- many scans without a heartbeat mean death, one long gap does not.
     PERFORM setval('insp.steady', s.last_value
-        + greatest(0, least(passed, measured, (extract(epoch FROM p_dead_after) * 1000000 * 2 / 15)::bigint)))
+        + greatest(0, least(passed_microseconds, measured_microseconds, (extract(epoch FROM p_dead_after) * 1000000 * 2 / 15)::bigint)))
     FROM insp.steady s;
     -- The clock was set: back, or further ahead than the caller's own clock advanced since its last scan, which was not after
     -- the last one recorded. Deadlines of what began before move with it; a little too late does no harm.
-    step := make_interval(secs => CASE WHEN passed < -2000000 THEN passed
-        WHEN passed - measured > 2000000 THEN passed - measured END / 1e6);
+    step := make_interval(secs => CASE WHEN passed_microseconds < -2000000 THEN passed_microseconds
+        WHEN passed_microseconds - measured_microseconds > 2000000 THEN passed_microseconds - measured_microseconds END / 1e6);
     IF step IS NULL THEN RETURN; END IF;
     RAISE LOG 'inspectd: the clock was set by %', step;
     -- The time of the claim as well: it shows the next step what began before.

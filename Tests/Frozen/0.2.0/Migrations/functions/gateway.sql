@@ -31,7 +31,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_credential(text, bytea) IS
-    'A credential that is valid now, given its own name and the SHA-256 of its secret, or those of a token, with what that allows; no row: there is none of that name and secret. Records its use';
+    'A currently valid credential with its scopes, given its name and the SHA-256 of its secret, or those of a token; no row: there is none with that name and secret. Records its use';
 GRANT EXECUTE ON FUNCTION insp.gateway_credential(text, bytea) TO insp_gateway;
 
 -- A browser asks before it sends a credential.
@@ -65,7 +65,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_partner(bigint, bytea, text) IS
-    'The partner of a credential, if the SHA-256 is that of its secret or of one of its tokens, and this allows the scope';
+    'The partner of a credential, if the SHA-256 is that of its secret or of one of its tokens, and the scope is allowed';
 
 CREATE OR REPLACE FUNCTION insp.gateway_payload(p_partner integer, p_scope text, p_payload jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -96,7 +96,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_try(bigint, bytea, text, jsonb, text[]) IS
-    'Refuses what insp.gateway_create would refuse of a payload, before the gateway creates a key for it';
+    'Refuses a payload that insp.gateway_create would refuse, before the gateway creates a key for it';
 GRANT EXECUTE ON FUNCTION insp.gateway_try(bigint, bytea, text, jsonb, text[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_create(
@@ -154,7 +154,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea, text[], bytea[], integer[], boolean) IS
-    'insp.enqueue_parts for the partner of a credential; returns the public id, the internal number (null: retention has removed the job), the status, and whether the request had been accepted before under its idempotency key. p_document_scan: a session goes on, once liveness is proven, until a document is scanned';
+    'insp.enqueue_parts for the partner of a credential; returns the public id, the internal number (null: retention has removed the job), the status, and whether the request had been accepted before under its idempotency key. p_document_scan: once liveness is proven, a session continues until a document is scanned';
 GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea, text[], bytea[], integer[], boolean) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_result(
@@ -209,7 +209,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid, jsonb, text) IS
-    'Records a call of the gateway about a job, or about none (null); p_purpose: other than the usual one';
+    'Records a call of the gateway about a job, or about none (null); p_purpose: if it is not the usual one';
 
 CREATE OR REPLACE VIEW insp.v_access AS
 SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
@@ -236,5 +236,5 @@ COMMENT ON COLUMN insp.v_access.operator IS 'The login of the operator, reviewer
 COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), report, case (at the console), export, session, callback (sent by a worker), callbacks (listed), callback_replay, events (pulled), consent or withdraw; of no job: token, capture (a link), capture_open, challenge, search, usability, export (a person''s faces), face, face_delete, erase, withdraw, callbacks, callback_replay, events, endpoints, usage, key, key_set, key_remove, or endpoint_ and what was done with an endpoint';
 COMMENT ON COLUMN insp.v_access.job IS 'The job; null: the call was about none';
 COMMENT ON COLUMN insp.v_access.created_by IS 'The login that created the credential: who has its secret can read as its partner; null: a login or a worker';
-COMMENT ON COLUMN insp.v_access.purpose IS 'What it was read for: review, support, export or delivery; null: nothing was read, or by a superuser';
+COMMENT ON COLUMN insp.v_access.purpose IS 'Why it was read: review, support, export or delivery; null: nothing was read, or a superuser read it';
 GRANT SELECT ON insp.v_access TO insp_operator, insp_auditor;

@@ -173,7 +173,7 @@ BEGIN
     ELSIF p_action = 'replay' THEN
         answer := jsonb_build_object('replayed', insp.callback_replay(e.id, since, until, delivered));
     ELSIF p_action = 'rotate' THEN
-        -- A plain secret must not enter a database where all others are sealed.
+        -- A plain secret must not enter a database in which all others are sealed.
         IF p_secret IS NULL AND EXISTS (SELECT FROM insp.custody) THEN
             PERFORM insp.refuse('KEY_MISSING', 'the gateway passes no sealed secret');
         END IF;

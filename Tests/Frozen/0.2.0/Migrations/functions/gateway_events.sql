@@ -140,5 +140,5 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
         AND (x.epoch, x.position) > (u.epoch, u.position) LIMIT 1)
 $$;
 COMMENT ON FUNCTION insp.gateway_pulls(bigint[], bigint[], bigint[]) IS
-    'Which of these clients have something to pull, counted from 0: one query for all that wait';
+    'Which of these clients, numbered from 0, have something to pull: one query for all that wait';
 GRANT EXECUTE ON FUNCTION insp.gateway_pulls(bigint[], bigint[], bigint[]) TO insp_gateway;

@@ -194,7 +194,7 @@ GRANT EXECUTE ON FUNCTION insp.gateway_part(bigint, bytea, uuid, text, integer, 
 
 CREATE OR REPLACE FUNCTION insp.gateway_report(
     p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text DEFAULT 'review',
-    OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[],
+    OUT request jsonb, OUT decided_at timestamptz, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[],
     OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -212,7 +212,7 @@ BEGIN
         PERFORM insp.refuse('RESULT_PURGED');
     END IF;
     request := j.request;
-    decided_at := extract(epoch FROM j.completed_at);
+    decided_at := j.completed_at;
     encryption := (SELECT k.jwk FROM insp.partner_key k WHERE k.partner_id = j.partner_id);
     partner := (SELECT p.name FROM insp.partner p WHERE p.id = j.partner_id);
     SELECT coalesce(array_agg(s.status ORDER BY s.status), '{}'), coalesce(array_agg(s.body ORDER BY s.status), '{}')
@@ -224,7 +224,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_report(bigint, bytea, uuid, text) IS
-    'What the report on a finished job of a credential''s partner is made of: the partner''s name, the request, the results of its stages, as they are stored, its parts, and what insp.gateway_result returns. Records the reading with its purpose (review, support, export or delivery)';
+    'The contents of the report on a finished job of a credential''s partner: the partner''s name, the request, the results of its stages, as they are stored, its parts, and what insp.gateway_result returns. Records the access with its purpose (review, support, export or delivery)';
 GRANT EXECUTE ON FUNCTION insp.gateway_report(bigint, bytea, uuid, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb DEFAULT '{}') RETURNS jsonb

@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_face_ids(integer, text, bytea) IS
-    'A face id as sealed jobs have it, and as plain ones do, which an index finds; null: nothing is sealed';
+    'A face id as it is in sealed jobs and, by an index, in plain ones; null: nothing is sealed';
 
 CREATE OR REPLACE FUNCTION insp.gateway_face(
     p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea DEFAULT NULL
@@ -141,7 +141,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_export(bigint, bytea, bytea[], uuid, integer) IS
-    'All jobs of a person of a credential''s partner, newest first, from after a job on: results as insp.sealed_result has them, what the request said of the person, the parts, and notes. Each is recorded';
+    'All jobs of a person of a credential''s partner, newest first, from after a job on: results as insp.sealed_result returns them, the person''s data in the request, the parts, and notes. Each is recorded';
 GRANT EXECUTE ON FUNCTION insp.gateway_export(bigint, bytea, bytea[], uuid, integer) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) RETURNS jsonb

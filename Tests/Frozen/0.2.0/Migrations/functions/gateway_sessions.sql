@@ -25,7 +25,7 @@ BEGIN
     RETURN j;
 END
 $$;
-COMMENT ON FUNCTION insp.session_job(integer, uuid) IS 'The job of a partner''s session; all others do not exist';
+COMMENT ON FUNCTION insp.session_job(integer, uuid) IS 'The job of a partner''s session; refuses others';
 
 CREATE OR REPLACE FUNCTION insp.gateway_session_find(
     p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_content bytea DEFAULT NULL,
@@ -90,7 +90,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_session_find(bigint, bytea, uuid, jsonb, bytea) IS
-    'The session that a further blob belongs to, with the number of its blobs and the key that seals them: the one with this id, which must wait for a blob and be of the payload''s userReference, if that has one; without an id, the one that waits and has the payload''s userReference and reportingCriteria (no row: there is none). A consent in the payload is judged as that of a first blob. For a payload with an idempotencyKey, of which p_content covers the blob: repeated is the job''s internal number if the blob was added before; else idempotency_key and request_sha256 are for insp.gateway_session_add';
+    'The session that a further blob belongs to, with the number of its blobs and the key that seals them: the one with this id, which must wait for a blob and be of the payload''s userReference, if that has one; without an id, the one that waits and has the payload''s userReference and reportingCriteria (no row: there is none). A consent in the payload is checked like that of a first blob. For a payload with an idempotencyKey, of which p_content covers the blob: repeated is the job''s internal number if the blob was added before; else idempotency_key and request_sha256 are for insp.gateway_session_add';
 GRANT EXECUTE ON FUNCTION insp.gateway_session_find(bigint, bytea, uuid, jsonb, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_session_add(

@@ -119,7 +119,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 COMMENT ON FUNCTION insp.finish_spent(bigint[], bigint[], integer[], text[], text[], smallint[], smallint[]) IS
-    'Dead-letters jobs that have no attempt left; one that cannot end is retried in an hour, and does not keep other leases from being rescued. Returns how many ended';
+    'Dead-letters jobs that have no attempt left; a job that cannot end is retried in an hour, and does not keep other leases from being rescued. Returns how many ended';
 
 CREATE OR REPLACE FUNCTION insp.rescue(
     p_dead_after interval DEFAULT '15 s', p_max_attempts integer DEFAULT 8, p_max_crashes integer DEFAULT 3,
@@ -132,8 +132,8 @@ SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     -- In microseconds, as beats are.
-    patience constant bigint := extract(epoch FROM p_dead_after) * 1000000;
-    watched bigint;
+    patience_microseconds constant bigint := extract(epoch FROM p_dead_after) * 1000000;
+    watched_microseconds bigint;
     dead bigint[];
     lost record;
     spent record;
@@ -144,14 +144,14 @@ BEGIN
     dead := '{}';
     PERFORM insp.check_epoch();
     PERFORM insp.watch(p_dead_after, p_elapsed);
-    SELECT s.last_value INTO watched FROM insp.steady s;
+    SELECT s.last_value INTO watched_microseconds FROM insp.steady s;
     -- A worker is dead if it was watched for this long without a heartbeat. Time without scans counts for little, so that
     -- neither a changed clock nor a database that was frozen or unavailable makes workers look dead. A worker that was not
     -- watched, and is silent by the clock as well, is dead once it must have dropped its work itself.
     SELECT coalesce(array_agg(w.id), '{}') INTO dead FROM (
         SELECT w.id FROM insp.worker w
-        WHERE w.beat <= watched - patience
-            OR w.beat <= watched - patience * 2 / 3 AND w.heartbeat_at < clock_timestamp() - p_dead_after
+        WHERE w.beat_microseconds <= watched_microseconds - patience_microseconds
+            OR w.beat_microseconds <= watched_microseconds - patience_microseconds * 2 / 3 AND w.heartbeat_at < clock_timestamp() - p_dead_after
         FOR UPDATE SKIP LOCKED) w;
     WITH stale AS MATERIALIZED (
         -- Leases of dead workers, and those past their deadline. From each worker's lowest fence on: below it there may be
@@ -301,7 +301,7 @@ BEGIN
     ), over AS MATERIALIZED (
         SELECT h.row, h.job_id FROM heads h WHERE h.is_over
         UNION
-        -- Where the whole head has expired, there are more after it.
+        -- If the whole head has expired, there are more after it.
         SELECT r.row, r.job_id
         FROM (SELECT h.queue, h.floor FROM heads h GROUP BY h.queue, h.floor HAVING bool_and(h.is_over) AND count(*) = 32) q,
             LATERAL (

@@ -66,7 +66,7 @@ COMMENT ON FUNCTION insp.delayed_by_queue() IS
 GRANT EXECUTE ON FUNCTION insp.delayed_by_queue() TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.pending_callbacks(
-    OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint
+    OUT pending bigint, OUT retrying bigint, OUT oldest_seconds double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint
 )
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -90,7 +90,7 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
         LIMIT 10001) k
 $$;
 COMMENT ON FUNCTION insp.pending_callbacks() IS
-    'Callbacks to be delivered, those of tests apart, how many of them after a failed attempt, the age of the oldest in seconds, and how many are dead-lettered and held; counting stops at 10,000';
+    'Callbacks to be delivered, those of tests apart, how many of them after a failed attempt, the age of the oldest, and how many are dead-lettered and held; counting stops at 10,000';
 GRANT EXECUTE ON FUNCTION insp.pending_callbacks() TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.depth() RETURNS TABLE (measure text, lane text, value double precision)
@@ -112,7 +112,7 @@ BEGIN
         LEFT JOIN running r ON r.lane = c.lane
         CROSS JOIN LATERAL (VALUES
             ('waiting', coalesce(w.jobs, 0)::double precision),
-            ('oldest', coalesce(extract(epoch FROM clock_timestamp()
+            ('oldest_seconds', coalesce(extract(epoch FROM clock_timestamp()
                 - (SELECT j.created_at FROM insp.job j WHERE j.id = w.first_job)), 0)::double precision),
             ('running', coalesce(r.jobs, 0)::double precision),
             ('delayed', coalesce(d.jobs, 0)::double precision),
@@ -122,26 +122,26 @@ BEGIN
     WHERE w.heartbeat_at > clock_timestamp() - interval '15 s';
     RETURN QUERY
     SELECT m.measure, NULL, m.value FROM insp.pending_callbacks() c CROSS JOIN LATERAL (VALUES
-        ('callbacks_pending', c.pending::double precision), ('callbacks_oldest', coalesce(c.oldest, 0))) AS m (measure, value);
+        ('callbacks_pending', c.pending::double precision), ('callbacks_oldest_seconds', coalesce(c.oldest_seconds, 0))) AS m (measure, value);
     RETURN QUERY
     SELECT 'keys_gone', NULL, count(*)::double precision FROM (
         SELECT FROM ((SELECT g.since FROM insp.key_gone g LIMIT 10000) UNION ALL (SELECT p.since FROM insp.person_gone p WHERE NOT p.keeps_jobs LIMIT 10000)) x
         LIMIT 10000) g
     UNION ALL
-    SELECT 'keys_gone_oldest', NULL, coalesce(greatest(0, extract(epoch FROM clock_timestamp()
+    SELECT 'keys_gone_oldest_seconds', NULL, coalesce(greatest(0, extract(epoch FROM clock_timestamp()
         - least((SELECT g.since FROM insp.key_gone g ORDER BY g.since LIMIT 1),
             (SELECT p.since FROM insp.person_gone p WHERE NOT p.keeps_jobs ORDER BY p.since LIMIT 1)))), 0)::double precision
     UNION ALL
-    SELECT 'events_unnumbered_oldest', NULL, insp.oldest_unnumbered()
+    SELECT 'events_unnumbered_oldest_seconds', NULL, insp.oldest_unnumbered_seconds()
     UNION ALL
     SELECT 'objects_gone', NULL, count(*)::double precision FROM (SELECT FROM insp.object_gone g LIMIT 10000) g
     UNION ALL
-    SELECT 'objects_gone_oldest', NULL, coalesce(greatest(0, extract(epoch FROM clock_timestamp()
+    SELECT 'objects_gone_oldest_seconds', NULL, coalesce(greatest(0, extract(epoch FROM clock_timestamp()
         - (SELECT g.since FROM insp.object_gone g ORDER BY g.since LIMIT 1))), 0)::double precision;
 END
 $$;
 COMMENT ON FUNCTION insp.depth() IS
-    'How much waits, for how long, and what runs: measures waiting, oldest (seconds since the first waiting job was accepted), running, delayed and paused for each lane; workers, callbacks_pending (at most 10,000), callbacks_oldest, events_unnumbered_oldest (seconds since the first event that cannot be pulled yet was written), keys_gone (at most 10,000: keys still to be destroyed), keys_gone_oldest, objects_gone (likewise of the object store) and objects_gone_oldest for all. Cheap whatever the backlog';
+    'How many jobs wait, for how long, and how many run: measures waiting, oldest_seconds (since the first waiting job was accepted), running, delayed and paused for each lane; workers, callbacks_pending (at most 10,000), callbacks_oldest_seconds, events_unnumbered_oldest_seconds (since the first event that cannot be pulled yet was written), keys_gone (at most 10,000: keys still to be destroyed), keys_gone_oldest_seconds, objects_gone (likewise of the object store) and objects_gone_oldest_seconds for all. Cheap whatever the backlog';
 GRANT EXECUTE ON FUNCTION insp.depth() TO insp_worker, insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.recently_finished(p_within interval DEFAULT '5 minutes', p_pages integer DEFAULT 32)
@@ -225,22 +225,22 @@ BEGIN
     SELECT jsonb_build_object(
         'lanes', (SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'region', coalesce(g.name, 'any'), 'lane', insp.lane_name(l.lane), 'paused', l.paused, 'waiting', l.waiting,
-                'isEstimate', l.is_estimate, 'oldest', extract(epoch FROM moment - j.created_at), 'delayed', l.delayed,
+                'isEstimate', l.is_estimate, 'oldestSeconds', extract(epoch FROM moment - j.created_at), 'delayed', l.delayed,
                 'running', l.running) ORDER BY l.region, l.lane), '[]')
             FROM lanes l LEFT JOIN insp.region g ON g.id = l.region LEFT JOIN insp.job j ON j.id = l.first_job),
         'partners', (SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'name', s.name, 'paused', s.paused, 'waiting', s.waiting, 'isEstimate', s.is_estimate,
-                'oldest', extract(epoch FROM moment - j.created_at), 'delayed', s.delayed, 'running', s.running)
+                'oldestSeconds', extract(epoch FROM moment - j.created_at), 'delayed', s.delayed, 'running', s.running)
                 ORDER BY s.waiting + s.running DESC, s.name), '[]')
             FROM shown s LEFT JOIN insp.job j ON j.id = s.first_job))
     INTO depths;
 
     SELECT jsonb_build_object(
-        'at', extract(epoch FROM moment), 'database', current_database(),
+        'atSeconds', extract(epoch FROM moment), 'database', current_database(),
         'accepted', (SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END FROM insp.job_id s),
         'workers', (SELECT coalesce(jsonb_agg(to_jsonb(w)), '[]') FROM (
             SELECT w.id, w.host, w.process, w.version, coalesce(g.name, '') AS region, w.slots, w.busy,
-                extract(epoch FROM moment - w.started_at) AS up, extract(epoch FROM moment - w.heartbeat_at) AS silent,
+                extract(epoch FROM moment - w.started_at) AS "upSeconds", extract(epoch FROM moment - w.heartbeat_at) AS "silentSeconds",
                 CASE WHEN moment - w.heartbeat_at > interval '15 s' THEN 'dead'
                     WHEN moment - w.heartbeat_at > interval '10 s' THEN 'silent'
                     WHEN w.draining THEN 'draining' ELSE 'live' END AS state
@@ -268,28 +268,28 @@ BEGIN
                     -- A tail that does not reach back that far covers less time.
                     least(extract(epoch FROM p_rate), CASE WHEN count(*) > 1000 THEN extract(epoch FROM moment - min(f.at))
                         ELSE extract(epoch FROM p_rate) END)),
-                'waitMedian', percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM j.started_at - j.created_at)),
-                'wait95', percentile_cont(0.95) WITHIN GROUP (ORDER BY extract(epoch FROM j.started_at - j.created_at)),
-                'runMedian', percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM j.completed_at - j.started_at)),
-                'run95', percentile_cont(0.95) WITHIN GROUP (ORDER BY extract(epoch FROM j.completed_at - j.started_at)))
+                'waitMedianSeconds', percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM j.started_at - j.created_at)),
+                'wait95Seconds', percentile_cont(0.95) WITHIN GROUP (ORDER BY extract(epoch FROM j.started_at - j.created_at)),
+                'runMedianSeconds', percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM j.completed_at - j.started_at)),
+                'run95Seconds', percentile_cont(0.95) WITHIN GROUP (ORDER BY extract(epoch FROM j.completed_at - j.started_at)))
             FROM insp.recently_finished() f JOIN insp.job j ON j.id = f.job_id),
         'callbacks', (SELECT jsonb_build_object(
-                'pending', c.pending, 'isMore', c.is_more, 'retrying', c.retrying, 'oldest', c.oldest,
+                'pending', c.pending, 'isMore', c.is_more, 'retrying', c.retrying, 'oldestSeconds', c.oldest_seconds,
                 'dead', c.dead, 'held', c.held,
-                'deliveredPerSecond', a.delivered / a.span, 'failedPerSecond', a.failed / a.span,
-                'median', a.median, 'p95', a.p95)
+                'deliveredPerSecond', a.delivered / a.span_seconds, 'failedPerSecond', a.failed / a.span_seconds,
+                'medianSeconds', a.median_seconds, 'p95Seconds', a.p95_seconds)
             FROM insp.pending_callbacks() c CROSS JOIN (
                 SELECT count(*) FILTER (WHERE r.delivered AND moment - r.at < p_rate) AS delivered,
                     count(*) FILTER (WHERE NOT r.delivered AND moment - r.at < p_rate) AS failed,
                     greatest(0.001, least(extract(epoch FROM p_rate), CASE WHEN count(*) > 1000
-                        THEN extract(epoch FROM moment - min(r.at)) ELSE extract(epoch FROM p_rate) END)) AS span,
-                    percentile_cont(0.5) WITHIN GROUP (ORDER BY r.duration_ms / 1000.0) AS median,
-                    percentile_cont(0.95) WITHIN GROUP (ORDER BY r.duration_ms / 1000.0) AS p95
+                        THEN extract(epoch FROM moment - min(r.at)) ELSE extract(epoch FROM p_rate) END)) AS span_seconds,
+                    percentile_cont(0.5) WITHIN GROUP (ORDER BY r.duration_ms / 1000.0) AS median_seconds,
+                    percentile_cont(0.95) WITHIN GROUP (ORDER BY r.duration_ms / 1000.0) AS p95_seconds
                 FROM insp.recent_attempts() r) a))
     INTO document;
     RETURN document || depths;
 END
 $$;
 COMMENT ON FUNCTION insp.snapshot(interval) IS
-    'The data of inspectd top, as one document: lanes, the busiest partners, workers and their jobs, recently finished jobs, errors of the last hour, callbacks. Rates are over p_rate, times in seconds; the cost does not depend on the backlog';
+    'The data of inspectd top, as one document: lanes, the busiest partners, workers and their jobs, recently finished jobs, errors of the last hour, callbacks. Rates are over p_rate; the cost does not depend on the backlog';
 GRANT EXECUTE ON FUNCTION insp.snapshot(interval) TO insp_worker, insp_operator, insp_auditor;

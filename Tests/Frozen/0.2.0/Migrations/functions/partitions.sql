@@ -97,7 +97,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sample_nothing() IS
-    'Keeps personal data and secrets out of the planner''s statistics (ANALYZE), including in partitions created since the last call; returns for how many tables it changed the setting';
+    'Keeps personal data and secrets out of the planner''s statistics (ANALYZE), in partitions created since the last call as well; returns the number of tables whose setting it changed';
 
 CREATE OR REPLACE FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) RETURNS boolean
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -106,7 +106,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seq
         WHERE r.first_id >= p_from AND r.first_id < p_before AND r.job_id >= p_before)
 $$;
 COMMENT ON FUNCTION insp.is_content_needed(bigint, bigint) IS
-    'Whether later reruns refer to bytes of jobs from one number to before another';
+    'Whether later reruns refer to bytes of the jobs numbered from p_from to before p_before';
 
 CREATE OR REPLACE FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) RETURNS boolean
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$

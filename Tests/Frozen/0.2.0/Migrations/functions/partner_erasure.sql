@@ -46,7 +46,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.end_partner(insp.partner) IS
-    'Ends a partner: no requests, no URLs, no credentials and no secrets any more; an access token that is plain is revoked';
+    'Ends a partner: from then on it has no requests, URLs, credentials or secrets; a plain access token is revoked';
 
 CREATE OR REPLACE FUNCTION insp.erase_partner(partner text) RETURNS SETOF integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$

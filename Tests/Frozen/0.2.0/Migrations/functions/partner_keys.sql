@@ -139,7 +139,7 @@ $$;
 COMMENT ON FUNCTION insp.gateway_set_key(bigint, bytea, jsonb) IS 'insp.set_partner_key for the partner of a credential';
 GRANT EXECUTE ON FUNCTION insp.gateway_set_key(bigint, bytea, jsonb) TO insp_gateway;
 
--- A part that is encrypted for a key can come to any worker. So a key is listed once all of them have it.
+-- A part that is encrypted for a key can reach any worker, so a key is listed once all of them have it.
 CREATE OR REPLACE VIEW insp.v_decryption_key AS
 WITH live AS (
     SELECT w.id FROM insp.worker w WHERE NOT w.draining AND now() - w.heartbeat_at <= interval '15 s'

@@ -6,7 +6,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET intervalstyl
     SELECT to_jsonb(p) - ARRAY['id', 'name', 'created_at', 'paused', 'pause_reason', 'max_running', 'rate_per_second', 'rate_burst',
         'max_waiting', 'max_bytes', 'erased_at']
 $$;
-COMMENT ON FUNCTION insp.policy_columns(insp.partner) IS 'What of a partner''s row decides about its jobs; intervals as ISO 8601';
+COMMENT ON FUNCTION insp.policy_columns(insp.partner) IS 'The columns of a partner''s row that affect its jobs; intervals as ISO 8601';
 
 CREATE OR REPLACE FUNCTION insp.keep_policy() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -58,7 +58,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.follow_partner() IS
-    'Keeps the policies of a partner''s test partner equal to the partner''s own at every change, and refuses others: tests meet the same rules as production';
+    'Keeps the policies of a partner''s test partner equal to the partner''s own at every change, and refuses others: tests follow the same rules as production';
 CREATE OR REPLACE TRIGGER follow_partner_checked BEFORE INSERT OR UPDATE ON insp.partner
     FOR EACH ROW WHEN (NEW.test_of IS NOT NULL) EXECUTE FUNCTION insp.follow_partner();
 CREATE OR REPLACE TRIGGER follow_partner AFTER UPDATE ON insp.partner
@@ -70,7 +70,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT CASE WHEN EXISTS (SELECT FROM insp.partner p WHERE p.id = p_partner AND p.test_of IS NOT NULL)
         THEN '{"test": true}' ELSE '{}' END::jsonb
 $$;
-COMMENT ON FUNCTION insp.test_mark(integer) IS 'What the body of an event says if the partner is that of a partner''s tests';
+COMMENT ON FUNCTION insp.test_mark(integer) IS 'The addition to an event''s body if the partner is one for tests';
 
 CREATE OR REPLACE VIEW insp.v_partner_policy AS
 SELECT n.name AS partner, p.version, p.valid_from,
@@ -152,7 +152,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.partner_region(text) IS
-    'The number of a region that a partner may get, null for any, which only a deployment without regions has';
+    'The number of a region that a partner may get; null for any, which only a deployment without regions allows';
 
 CREATE OR REPLACE FUNCTION insp.set_region_policy(partner text, region text, may_choose boolean DEFAULT false) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -206,7 +206,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_regions(text[]) IS
-    'Names the regions of this deployment; those that are new are added. From then on a job without a region (its own or its partner''s) is refused, and so is a worker without one; partners without a region are in the answer. {}: no regions, and jobs without one run anywhere. Workers that run already keep their region until they restart';
+    'Sets the regions of this deployment; new names are added. From then on a job without a region (its own or its partner''s) is refused, and so is a worker without one; partners without a region are in the answer. {}: no regions, and jobs without one run anywhere. Running workers keep their region until they restart';
 GRANT EXECUTE ON FUNCTION insp.set_regions(text[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.listed_hosts(p_hosts text[]) RETURNS text[]
@@ -310,14 +310,14 @@ COMMENT ON FUNCTION insp.set_vendor(text, jsonb) IS
     'Sets the liveness vendor''s server to which a partner''s sessions go from now on: url (https), pins (one or two public keys), keyName (the worker''s environment variable INSPECTD_VENDOR_KEY_NAME has the key), allowPrivate and allowedNetworks as of an endpoint. Each call sets everything; null: the server that workers are configured with';
 GRANT EXECUTE ON FUNCTION insp.set_vendor(text, jsonb) TO insp_operator;
 
--- For each job, so without a search_path of its own.
+-- Called for each job, so it sets no search_path.
 CREATE OR REPLACE FUNCTION insp.decision_stamp(partner insp.partner) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN partner.decision_version > 0 THEN jsonb_build_object('decisionPolicy',
         partner.decision_policy || jsonb_build_object('version', partner.decision_version)) ELSE '{}' END
 $$;
 COMMENT ON FUNCTION insp.decision_stamp(insp.partner) IS
-    'What a job''s request says of its partner''s decision policy: all of it, with its version, so that later changes do not concern the job';
+    'The partner''s whole decision policy, with its version, as stored in a job''s request: later changes do not affect the job';
 
 CREATE OR REPLACE FUNCTION insp.decision_problem(p_policy jsonb) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

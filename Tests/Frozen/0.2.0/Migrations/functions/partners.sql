@@ -22,7 +22,7 @@ COMMENT ON FUNCTION insp.partner_number(text) IS 'Number of a partner; refuses o
 CREATE OR REPLACE FUNCTION insp.may_act(p_partner integer) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    -- The login itself, even where a function runs with its owner's rights.
+    -- The login itself, even if a function runs with its owner's rights.
     me constant oid := to_regrole(quote_ident(session_user));
 BEGIN
     RETURN coalesce((SELECT bool_or(b.partner_id = p_partner AND b.login = session_user AND b.role = me AND b.is_active)
@@ -47,7 +47,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT to_jsonb(p) - ARRAY['id', 'name', 'created_at', 'pause_reason', 'erased_at', 'test_of'] || jsonb_build_object(
         'lane', insp.lane_name(p.lane), 'region', coalesce((SELECT g.name FROM insp.region g WHERE g.id = p.region), 'any'))
 $$;
-COMMENT ON FUNCTION insp.partner_settings(insp.partner) IS 'A partner''s settings for operators, under the names of insp.v_partner';
+COMMENT ON FUNCTION insp.partner_settings(insp.partner) IS 'A partner''s settings for operators, named as in insp.v_partner';
 
 CREATE OR REPLACE FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb DEFAULT '{}') RETURNS text[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -170,7 +170,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_liveness_policy(text, boolean) IS
-    'Sets whether passive PAD signals that find nothing suffice to pass liveness, for a partner''s jobs accepted from now on. They prove no living person: a good print or screen shows no findings either';
+    'Sets whether passive PAD signals that find nothing suffice to pass liveness, for a partner''s jobs accepted from now on. They do not prove a living person: a good print or screen causes no findings either';
 GRANT EXECUTE ON FUNCTION insp.set_liveness_policy(text, boolean) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.bind_producer(login text, partner text) RETURNS text
@@ -197,7 +197,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.bind_producer(text, text) IS
-    'Lets a login act for a partner, and for no partner to which it is not bound. Call it again for a login that was renamed, or recreated under the same name';
+    'Lets a login act for a partner, and no longer for partners to which it is not bound. Call it again for a login that was renamed, or recreated under the same name';
 GRANT EXECUTE ON FUNCTION insp.bind_producer(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.unbind_producer(login text, partner text) RETURNS text
@@ -251,7 +251,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
         WHEN bool_or(b.is_active) THEN p_otherwise ELSE 'acts for no partner' END)
     FROM insp.producer_partner b WHERE b.login = p_login OR b.role = to_regrole(quote_ident(p_login))::oid
 $$;
-COMMENT ON FUNCTION insp.bound_to(text, text) IS 'What a login may do after a change of its bindings, in words';
+COMMENT ON FUNCTION insp.bound_to(text, text) IS 'A sentence on what a login may do after a change of its bindings';
 
 CREATE OR REPLACE FUNCTION insp.find_producers() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -315,10 +315,10 @@ COMMENT ON COLUMN insp.v_partner.dead_lettered IS 'Unresolved dead letters';
 COMMENT ON COLUMN insp.v_partner.endpoints IS 'Enabled callback endpoints';
 COMMENT ON COLUMN insp.v_partner.paused IS 'Whether claiming its jobs is stopped';
 COMMENT ON COLUMN insp.v_partner.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
-COMMENT ON COLUMN insp.v_partner.max_running IS 'Most jobs running at once; null: no limit';
-COMMENT ON COLUMN insp.v_partner.rate_per_second IS 'Most jobs started in a second; null: no limit';
+COMMENT ON COLUMN insp.v_partner.max_running IS 'Maximum of jobs running at once; null: no limit';
+COMMENT ON COLUMN insp.v_partner.rate_per_second IS 'Maximum of jobs started per second; null: no limit';
 COMMENT ON COLUMN insp.v_partner.pause_reason IS 'Why it is paused (insp.pause)';
-COMMENT ON COLUMN insp.v_partner.rate_burst IS 'Jobs that may start at once after a quiet time (insp.limit_partner)';
+COMMENT ON COLUMN insp.v_partner.rate_burst IS 'Jobs that may start at once after a quiet period (insp.limit_partner)';
 COMMENT ON COLUMN insp.v_partner.review IS 'Which decisions wait for a review: never, rejected, warning, always';
 COMMENT ON COLUMN insp.v_partner.in_review IS 'Jobs that wait for insp.review';
 COMMENT ON COLUMN insp.v_partner.keep_parts IS 'How long parts are kept (insp.set_retention)';

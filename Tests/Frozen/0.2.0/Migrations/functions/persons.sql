@@ -12,7 +12,7 @@ BEGIN
         'It is the SHA-256 of the reference.');
 END
 $$;
-COMMENT ON FUNCTION insp.check_indexes(bytea[], integer) IS 'Refuses what are not one to so many indexes of references';
+COMMENT ON FUNCTION insp.check_indexes(bytea[], integer) IS 'Refuses anything but one to p_most indexes of references';
 
 CREATE OR REPLACE FUNCTION insp.new_persons(p_payloads jsonb[]) RETURNS TABLE (partner_id integer, index bytea)
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp
@@ -214,7 +214,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.forget_persons(bigint[]) IS
-    'Removes the references of the given persons who no longer have a job or a face; does not wait: retention returns to those that are locked';
+    'Removes the references of the given persons who no longer have a job or a face; does not wait: retention revisits locked ones';
 
 CREATE OR REPLACE FUNCTION insp.jobs_of_person(p_partner integer, p_index bytea, p_person bigint) RETURNS bigint[]
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
@@ -231,7 +231,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
             AND NOT EXISTS (SELECT FROM insp.job_reference r WHERE r.job_id = n.job_id AND r.kind = 'user' OFFSET 0))
 $$;
 COMMENT ON FUNCTION insp.jobs_of_person(integer, bytea, bigint) IS
-    'Jobs with a person''s userReference, and those without one that name a face of the person';
+    'Jobs with a person''s userReference, and those without one that specify a face of the person';
 
 CREATE OR REPLACE FUNCTION insp.lock_person(p_partner integer, p_indexes bytea[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -246,7 +246,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.lock_person(integer, bytea[]) IS
-    'Locks the jobs of all spellings of a person''s reference, with their chains of reruns, in the order of their numbers: spelling by spelling, a call could wait for a lower number than it holds';
+    'Locks the jobs of all spellings of a person''s reference, with their chains of reruns, in the order of their numbers: if it locked one spelling after another, a call could wait for a lower number than it holds';
 
 CREATE OR REPLACE FUNCTION insp.faces_by_index(partner text, user_index bytea, purpose text DEFAULT NULL) RETURNS SETOF text
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -334,5 +334,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.erase_person(text, text) IS
-    'insp.erase for all jobs and faces of the person identified by a partner''s userReference, with jobs that name such a face and no userReference; returns how many jobs, each with its chain of reruns. All or, if one is not finished, none';
+    'insp.erase for all jobs and faces of the person identified by a partner''s userReference, with jobs that specify such a face and no userReference; returns how many jobs, each with its chain of reruns. All or, if one is not finished, none';
 GRANT EXECUTE ON FUNCTION insp.erase_person(text, text) TO insp_operator;

@@ -92,7 +92,7 @@ COMMENT ON FUNCTION insp.is_unnumbered(bigint) IS 'Whether an event that is pull
 -- For insp.v_callback.
 GRANT EXECUTE ON FUNCTION insp.is_unnumbered(bigint) TO insp_operator, insp_auditor;
 
-CREATE OR REPLACE FUNCTION insp.oldest_unnumbered() RETURNS double precision
+CREATE OR REPLACE FUNCTION insp.oldest_unnumbered_seconds() RETURNS double precision
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -104,7 +104,7 @@ BEGIN
     RETURN coalesce(greatest(0, extract(epoch FROM clock_timestamp() - written_at)), 0);
 END
 $$;
-COMMENT ON FUNCTION insp.oldest_unnumbered() IS
+COMMENT ON FUNCTION insp.oldest_unnumbered_seconds() IS
     'Seconds since the first committed event without a position was written; 0: there is none';
 
 CREATE OR REPLACE FUNCTION insp.remove_pulls(p_callbacks bigint[]) RETURNS void
@@ -133,7 +133,7 @@ BEGIN
     PERFORM FROM insp.endpoint e WHERE e.id = ANY (ARRAY(SELECT c.endpoint_id FROM insp.callback c WHERE c.id = ANY (p_callbacks)))
     ORDER BY e.id FOR NO KEY UPDATE;
     -- An event has at most two positions, however often it is replayed: the first stays, since the job's events are in order around it,
-    -- and the last replay replaces the other, so that a client which has not come to it comes to the new one. Only rows with a position
+    -- and the last replay replaces the other, so that a client that has not reached it reaches the new one. Only rows with a position
     -- are removed: number_pulls, and with it all partners, would wait for this transaction if it locked rows without one. In one
     -- statement, so that a row which gets its number meanwhile is either removed and replaced, or neither.
     WITH former AS (
@@ -196,7 +196,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.mask_place(bytea, bytea, bytea) IS
-    'Hides the 64 bytes of a cursor, or shows them again: they are combined with a stream that follows from the key and the tag';
+    'Encrypts or decrypts the 64 bytes of a cursor: they are combined with a stream derived from the key and the tag';
 
 CREATE OR REPLACE FUNCTION insp.place_tag(p_key bytea, p_endpoint bigint, p_bytes bytea) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE AS $$
@@ -206,7 +206,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.place_tag(bytea, bigint, bytea) IS
-    'Proves that a cursor was made here and for this endpoint; the same position has the same one';
+    'The tag that proves that a cursor was made here and for this endpoint; equal positions have equal tags';
 
 CREATE OR REPLACE FUNCTION insp.need_cursor_key() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -284,4 +284,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.read_place(bigint, text) IS
-    'The last position of an endpoint''s cursor that is of this history of the database; null: there is none, or the cursor is not of this endpoint';
+    'The last position of an endpoint''s cursor that belongs to this history of the database; null: there is none, or the cursor belongs to another endpoint';

@@ -145,7 +145,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_horizon(text) IS
-    'Up to which job (or callback) retention may advance; moves ahead as far as open transactions allow';
+    'The job (or callback) up to which retention may advance; moves ahead as far as open transactions allow';
 
 CREATE OR REPLACE FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed bigint[], OUT more boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -319,7 +319,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_late(integer) IS
-    'Returns to data that was not due or was locked when retention passed it, and links jobs to their persons';
+    'Revisits data that was not due or was locked when retention passed it, and links jobs to their persons';
 
 CREATE OR REPLACE FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

@@ -97,7 +97,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT insp.notify('insp_control', coalesce(p_worker::text, '*'))
 $$;
 COMMENT ON FUNCTION insp.tell(bigint) IS
-    'Asks one worker or all, on channel insp_control, to poll at once, unless insp.notify is off; only a hint, since heartbeats and claims see everything anyway';
+    'Asks one worker or all, on channel insp_control, to poll at once, unless insp.notify is off; only a hint, since heartbeats and claims notice everything anyway';
 
 CREATE OR REPLACE FUNCTION insp.notify(p_channel text, p_payload text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -214,7 +214,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
             LEFT JOIN worker w ON k.lane = ANY (w.lanes) AND (k.region = 0 OR w.region = k.region)
         GROUP BY k.region, k.lane
     ), running AS MATERIALIZED (
-        -- Read only where a partner has a limit.
+        -- Read only if a partner has a limit.
         SELECT k.partner_id, count(*) AS jobs FROM insp.lease l JOIN insp.queue k ON k.id = l.queue GROUP BY k.partner_id
     )
     SELECT q.id, y.why, y.remedy

@@ -280,5 +280,5 @@ COMMENT ON COLUMN insp.v_operator_events.who IS 'The role that was logged in, or
 COMMENT ON COLUMN insp.v_operator_events.action IS 'The function that was called';
 COMMENT ON COLUMN insp.v_operator_events.subject IS 'The object: a job''s public id, or a partner, lane or worker';
 COMMENT ON COLUMN insp.v_operator_events.detail IS 'Reasons, old and new values, counts';
-COMMENT ON COLUMN insp.v_operator_events.purpose IS 'What it was for, where personal data was read';
+COMMENT ON COLUMN insp.v_operator_events.purpose IS 'The purpose, if personal data was read';
 GRANT SELECT ON insp.v_operator_events TO insp_operator, insp_auditor;

@@ -1,4 +1,4 @@
--- The members of a request, each read and checked by itself for requests.sql. These helpers set no search_path: see urls.sql.
+-- The members of a request, each read and checked separately for requests.sql. These helpers set no search_path: see urls.sql.
 
 CREATE OR REPLACE FUNCTION insp.request_text(p_payload jsonb, p_key text) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
@@ -92,7 +92,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT coalesce(format('Regions are %s.', string_agg(g.name, ', ' ORDER BY g.name)), 'There are no regions.')
     FROM insp.region g WHERE g.is_served OR NOT EXISTS (SELECT FROM insp.region x WHERE x.is_served)
 $$;
-COMMENT ON FUNCTION insp.region_hint() IS 'The list of regions, for the hint of a refusal: those that the deployment names, if any';
+COMMENT ON FUNCTION insp.region_hint() IS 'The list of regions, for the hint of a refusal: those of the deployment, if any';
 
 CREATE OR REPLACE FUNCTION insp.workflow_hint(p_capabilities text[], p_what text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -126,7 +126,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.request_region(jsonb, insp.partner) IS
-    'The region of a payload, or that of its partner: 0 if neither has one, which is refused where the deployment names regions. A payload specifies another region than its partner''s only where that is allowed';
+    'The region of a payload, or that of its partner: 0 if neither has one, which is refused if the deployment has regions. A payload may specify a region other than its partner''s only if that is allowed';
 
 CREATE OR REPLACE FUNCTION insp.check_document(p jsonb) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
@@ -253,7 +253,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_consent(jsonb, insp.partner) IS
-    'Refuses a payload whose consent says no or is of the future, and one without the consent that the partner''s policy requires; within insp.capture_submit, the policy to which the link''s person agreed';
+    'Refuses a payload whose consent says no or is dated in the future, and one without the consent that the partner''s policy requires; within insp.capture_submit, the policy to which the link''s person agreed';
 
 CREATE OR REPLACE FUNCTION insp.request_review(p jsonb, partner insp.partner) RETURNS text
 LANGUAGE plpgsql STABLE AS $$

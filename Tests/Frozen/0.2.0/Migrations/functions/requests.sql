@@ -104,7 +104,7 @@ BEGIN
     r.request := (p - ARRAY(SELECT jsonb_object_keys(r.personal))
             - ARRAY['parts', 'digests', 'idempotencyKey', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'lane', 'review'])
         || jsonb_build_object('workflow', flow.name)
-        -- Stored only where a review is possible: workers decide by it, and most jobs need none.
+        -- Stored only if a review is possible: workers decide by it, and most jobs need none.
         || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END
         || CASE WHEN partner.passive_signals_suffice AND 'liveness' = ANY (flow.capabilities)
             THEN jsonb_build_object('passiveSignalsSuffice', true) ELSE '{}' END

@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION insp.names_face(p_workflow text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT p_workflow IN ('authentication', 'enrollment')
 $$;
-COMMENT ON FUNCTION insp.names_face(text) IS 'Whether jobs of a workflow specify a face id (capability authentication or enrollment of insp.workflow), written out for triggers that ask for each job';
+COMMENT ON FUNCTION insp.names_face(text) IS 'Whether jobs of a workflow specify a face id (capability authentication or enrollment of insp.workflow), written out for triggers that run for each job';
 
 CREATE OR REPLACE FUNCTION insp.step_document(s insp.step) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
@@ -47,7 +47,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT pg_has_role(session_user, 'insp_operator', 'MEMBER') OR pg_has_role(session_user, 'insp_reviewer', 'MEMBER')
 $$;
 COMMENT ON FUNCTION insp.is_staff() IS
-    'Whether the login is an operator''s or a reviewer''s, who must say what they read for. A producer''s reads are its partner''s own; the gateway''s are recorded with the credential';
+    'Whether the login is an operator''s or a reviewer''s, who must state a purpose. A producer reads its partner''s own data; the gateway''s are recorded with the credential';
 
 CREATE OR REPLACE FUNCTION insp.needs_purpose() RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -71,7 +71,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_purpose(text, boolean) IS
-    'Refuses an unknown purpose, none where one is needed, and others than review to reviewers';
+    'Refuses an unknown purpose, a missing one if one is needed, and any but review to reviewers';
 
 -- Also on a standby, where a transaction is read-only: staff cannot read there.
 CREATE OR REPLACE FUNCTION insp.log_reading(p_what text, p_purpose text) RETURNS boolean
@@ -88,7 +88,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.log_reading(text, text) IS
-    'Writes a line to the server''s log where the record may not keep a reading; whether it cannot: a producer''s in a read-only transaction';
+    'Writes a line to the server''s log if the record may not keep an access; returns whether it cannot: a producer''s in a read-only transaction';
 
 CREATE OR REPLACE FUNCTION insp.record_reading(p_job uuid, p_status smallint, p_purpose text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -104,7 +104,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_reading(uuid, smallint, text) IS
-    'Records that somebody reads personal data of a job with this status, and what for; refuses operators and reviewers without a purpose';
+    'Records that somebody reads personal data of a job with this status, and why; refuses operators and reviewers without a purpose';
 
 CREATE OR REPLACE FUNCTION insp.record_search(
     p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb DEFAULT '{}'
@@ -196,7 +196,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.job_result(uuid, text) IS
-    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Reads are recorded (insp.v_access). Operators give a purpose (review, support, export or delivery), reviewers review; without one they get what identifies no person: decision, labels, reasons, error, status and times. Of a sealed job (isSealed) nobody gets more: inspectd status and the gateway open the rest (insp.sealed_result)';
+    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Reads are recorded (insp.v_access). Operators give a purpose (review, support, export or delivery), reviewers review; without one they get only what identifies no person: decision, labels, reasons, error, status and times. For a sealed job (isSealed) nobody gets more: inspectd status and the gateway open the rest (insp.sealed_result)';
 GRANT EXECUTE ON FUNCTION insp.job_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
 
 CREATE OR REPLACE FUNCTION insp.sealed_result(
@@ -216,7 +216,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sealed_result(uuid, text) IS
-    'Like insp.job_result, with what a program that has the key adds to the document of a sealed job: references and body, sealed';
+    'Like insp.job_result, with the sealed references and body, which a program that has the key adds to the document of a sealed job';
 GRANT EXECUTE ON FUNCTION insp.sealed_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
 
 CREATE OR REPLACE FUNCTION insp.sealed_review(
@@ -242,7 +242,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sealed_review(uuid, text) IS
-    'What inspectd review shows of a job: the decision that waited for a review, what is sealed of it, and what reviewers and operators noted. The read is recorded with its purpose';
+    'What inspectd review shows of a job: the decision that waited for a review, its sealed data, and the notes of reviewers and operators. The access is recorded with its purpose';
 GRANT EXECUTE ON FUNCTION insp.sealed_review(uuid, text) TO insp_operator, insp_reviewer;
 
 CREATE OR REPLACE FUNCTION insp.stage_result(

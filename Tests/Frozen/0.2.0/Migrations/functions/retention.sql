@@ -50,7 +50,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_keep(text, text, interval, interval) IS
-    'Refuses with a code a retention period that is too short or too long: one that exceeds the calendar would make every round of retention fail. Null is allowed';
+    'Refuses a retention period that is too short or too long: one that exceeds the calendar would make every round of retention fail. Null is allowed';
 
 CREATE OR REPLACE FUNCTION insp.partner_units() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -83,7 +83,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     ON CONFLICT DO NOTHING
 $$;
 COMMENT ON FUNCTION insp.look_again(text, integer) IS
-    'Makes retention return at once to what it recorded for later (for one partner), since it may now be due';
+    'Makes retention revisit at once what it recorded for later (for one partner), since it may now be due';
 
 CREATE OR REPLACE FUNCTION insp.partner_keeps() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -129,7 +129,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.retention_keeps() IS 'Makes retention return to what a changed period affects, and to nothing else';
+COMMENT ON FUNCTION insp.retention_keeps() IS 'Makes retention revisit the data that a changed period affects, and nothing else';
 CREATE OR REPLACE TRIGGER retention_keeps AFTER UPDATE OF keep ON insp.retention
     FOR EACH ROW EXECUTE FUNCTION insp.retention_keeps();
 

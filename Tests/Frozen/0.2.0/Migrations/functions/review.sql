@@ -187,7 +187,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.review(uuid, text, text, text) IS
-    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. Who decided, the decision before and the note stay in v_operator_events. Where the partner demands a second person (insp.set_second_review), a first call is only kept (isConfirmed false), and another person''s call with the same decision and label finishes the job; CASE_TAKEN: it is the same person. ROW_LOCKED if another transaction holds a row of the job for five seconds, INTERNAL_ERROR if the job''s stored data is damaged';
+    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. Who decided, the decision before and the note stay in v_operator_events. If the partner requires a second person (insp.set_second_review), a first call is only stored (isConfirmed false), and another person''s call with the same decision and label finishes the job; CASE_TAKEN: it is the same person. ROW_LOCKED if another transaction holds a row of the job for five seconds, INTERNAL_ERROR if the job''s stored data is damaged';
 GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator, insp_reviewer;
 
 CREATE OR REPLACE VIEW insp.v_review AS
@@ -212,7 +212,7 @@ COMMENT ON COLUMN insp.v_review.since IS 'How long it has waited';
 COMMENT ON COLUMN insp.v_review.expires IS 'Time left until it ends as EXPIRED';
 COMMENT ON COLUMN insp.v_review.because IS 'Capabilities that warned or rejected, with their labels; or that the job is damaged';
 COMMENT ON COLUMN insp.v_review.job_id IS 'The job''s internal number; insp.stage_result(id, 64) has the whole result';
-COMMENT ON COLUMN insp.v_review.first_by IS 'Who decided it first, where a second person must confirm; null: nobody yet';
+COMMENT ON COLUMN insp.v_review.first_by IS 'Who decided it first, if a second person must confirm; null: nobody yet';
 COMMENT ON COLUMN insp.v_review.first_decision IS 'That person''s decision';
 COMMENT ON COLUMN insp.v_review.first_label IS 'Its label';
 GRANT SELECT ON insp.v_review TO insp_operator, insp_reviewer, insp_auditor;
@@ -231,5 +231,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_second_review(text, boolean) IS
-    'Sets whether a reviewer''s decision on a partner''s jobs needs a second person''s confirmation. Jobs that wait already follow the new setting; what was decided first is then confirmed by anybody';
+    'Sets whether a reviewer''s decision on a partner''s jobs needs a second person''s confirmation. Jobs that already wait follow the new setting; anybody then confirms a first decision';
 GRANT EXECUTE ON FUNCTION insp.set_second_review(text, boolean) TO insp_operator;

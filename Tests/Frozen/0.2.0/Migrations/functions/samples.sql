@@ -96,7 +96,7 @@ BEGIN
             coalesce(sum(c.delivered), 0) AS delivered, coalesce(sum(c.undelivered), 0) AS undelivered
         FROM counts c GROUP BY c.partner_id
     ), stored AS (
-        INSERT INTO insp.partner_sample (partner_id, at, waiting, oldest, running, finished, failed, delivered, undelivered)
+        INSERT INTO insp.partner_sample (partner_id, at, waiting, oldest_seconds, running, finished, failed, delivered, undelivered)
         SELECT s.partner_id, minute, s.waiting,
             coalesce(extract(epoch FROM clock_timestamp() - (SELECT j.created_at FROM insp.job j WHERE j.id = s.head_job)), 0)::integer,
             s.running, s.finished, s.failed, s.delivered, s.undelivered
@@ -111,7 +111,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sample_partners(integer, timestamptz) IS
-    'Stores a sample of each of the p_most partners with the most work (p_minute: of this minute), notes in the queue''s sample whether more had some, and removes expired samples; a part of insp.sample_queue';
+    'Stores a sample of each of the p_most partners with the most work (p_minute: of this minute), notes in the queue''s sample whether others had work too, and removes expired samples; a part of insp.sample_queue';
 
 CREATE OR REPLACE FUNCTION insp.sample_queue() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -128,8 +128,8 @@ BEGIN
     IF EXISTS (SELECT FROM insp.queue_sample s WHERE s.at = minute) THEN
         RETURN 0;
     END IF;
-    INSERT INTO insp.queue_sample (at, regions, lanes, waiting, oldest, running, delayed, finished, failed, callbacks,
-        callbacks_oldest, workers)
+    INSERT INTO insp.queue_sample (at, regions, lanes, waiting, oldest_seconds, running, delayed, finished, failed, callbacks,
+        callbacks_oldest_seconds, workers)
     WITH counts AS (
         SELECT q.region, q.lane, w.waiting, w.head_seq, w.head_job, NULL::bigint AS running, NULL::bigint AS delayed,
             NULL::bigint AS finished, NULL::bigint AS failed
@@ -155,7 +155,7 @@ BEGIN
         SELECT array_agg(p.region ORDER BY p.region, p.lane) AS regions, array_agg(p.lane ORDER BY p.region, p.lane) AS lanes,
             array_agg(coalesce(p.waiting, 0)::integer ORDER BY p.region, p.lane) AS waiting,
             array_agg(coalesce(extract(epoch FROM clock_timestamp()
-                - (SELECT j.created_at FROM insp.job j WHERE j.id = p.first_job)), 0)::integer ORDER BY p.region, p.lane) AS oldest,
+                - (SELECT j.created_at FROM insp.job j WHERE j.id = p.first_job)), 0)::integer ORDER BY p.region, p.lane) AS oldest_seconds,
             array_agg(coalesce(p.running, 0)::integer ORDER BY p.region, p.lane) AS running,
             array_agg(coalesce(p.delayed, 0)::integer ORDER BY p.region, p.lane) AS delayed,
             array_agg(coalesce(p.finished, 0)::integer ORDER BY p.region, p.lane) AS finished,
@@ -163,8 +163,8 @@ BEGIN
         FROM places p
     )
     SELECT minute, coalesce(l.regions, '{}'), coalesce(l.lanes, '{}'), coalesce(l.waiting, '{}'),
-        coalesce(l.oldest, '{}'), coalesce(l.running, '{}'), coalesce(l.delayed, '{}'), coalesce(l.finished, '{}'),
-        coalesce(l.failed, '{}'), c.pending, coalesce(c.oldest, 0)::integer,
+        coalesce(l.oldest_seconds, '{}'), coalesce(l.running, '{}'), coalesce(l.delayed, '{}'), coalesce(l.finished, '{}'),
+        coalesce(l.failed, '{}'), c.pending, coalesce(c.oldest_seconds, 0)::integer,
         (SELECT count(*) FROM insp.worker w WHERE w.heartbeat_at > clock_timestamp() - interval '15 s')
     FROM lists l, insp.pending_callbacks() c
     ON CONFLICT DO NOTHING;
@@ -180,11 +180,11 @@ COMMENT ON FUNCTION insp.sample_queue() IS
 GRANT EXECUTE ON FUNCTION insp.sample_queue() TO insp_worker;
 
 CREATE OR REPLACE VIEW insp.v_queue_sample AS
-SELECT s.at, CASE WHEN u.region IS NOT NULL THEN coalesce(g.name, 'any') END AS region, insp.lane_name(u.lane) AS lane, u.waiting, make_interval(secs => u.oldest) AS oldest,
-    u.running, u.delayed, u.finished, u.failed, s.callbacks, make_interval(secs => s.callbacks_oldest) AS callbacks_oldest, s.workers
+SELECT s.at, CASE WHEN u.region IS NOT NULL THEN coalesce(g.name, 'any') END AS region, insp.lane_name(u.lane) AS lane, u.waiting, make_interval(secs => u.oldest_seconds) AS oldest,
+    u.running, u.delayed, u.finished, u.failed, s.callbacks, make_interval(secs => s.callbacks_oldest_seconds) AS callbacks_oldest, s.workers
 FROM insp.queue_sample s
-    LEFT JOIN LATERAL unnest(s.regions, s.lanes, s.waiting, s.oldest, s.running, s.delayed, s.finished, s.failed)
-        AS u (region, lane, waiting, oldest, running, delayed, finished, failed) ON true
+    LEFT JOIN LATERAL unnest(s.regions, s.lanes, s.waiting, s.oldest_seconds, s.running, s.delayed, s.finished, s.failed)
+        AS u (region, lane, waiting, oldest_seconds, running, delayed, finished, failed) ON true
     LEFT JOIN insp.region g ON g.id = u.region;
 COMMENT ON VIEW insp.v_queue_sample IS
     'The queue minute by minute, a row for each region and lane with jobs that waited, ran or ended; one row without a lane if there were none';

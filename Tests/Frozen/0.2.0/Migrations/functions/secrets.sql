@@ -50,7 +50,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.secret_seal(text) IS
-    'How a secret is sealed: 0, not at all, or 1 (deploy/SEALING.md); refuses what begins as a sealed one and is none';
+    'How a secret is sealed: 0, not at all, or 1 (deploy/SEALING.md); refuses text that only begins like a sealed secret';
 
 -- Without its own settings, so that it is inlined into the caller's statement: a claim calls it for every endpoint.
 CREATE OR REPLACE FUNCTION insp.secrets(p_owner text, p_purposes text[])
@@ -80,7 +80,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_secret(text, text, text, interval) IS
-    'Replaces an owner''s current secret for a purpose (null: by none); the old one stays valid for p_overlap, and without an overlap all older ones end. The caller must have locked the owner''s row';
+    'Replaces an owner''s current secret for a purpose (null: by nothing); the old one stays valid for p_overlap, and without an overlap all older ones end. The caller must have locked the owner''s row';
 
 CREATE OR REPLACE FUNCTION insp.need_consent_key() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$

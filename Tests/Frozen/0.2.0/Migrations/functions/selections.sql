@@ -84,7 +84,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rerun_checks(bigint[], insp.partner) IS
-    'Refuses jobs of which a partner''s policies of today on consent and callback hosts refuse one';
+    'Refuses jobs if their partner''s current policies on consent and callback hosts refuse one of them';
 
 CREATE OR REPLACE FUNCTION insp.rerun_each(p_jobs bigint[], OUT done integer, OUT refusals jsonb)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -251,7 +251,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rerun_each(bigint[]) IS
-    'insp.rerun of unresolved dead letters by their internal numbers, each once, also where others run them again at the same time; a quota with room for a part of them takes the first by region, lane and number; refusals: how many were refused, by error code';
+    'insp.rerun of unresolved dead letters by their internal numbers, each once, even if others run them again at the same time; a quota with room for some of them takes the first by region, lane and number; refusals: how many were refused, by error code';
 
 CREATE OR REPLACE FUNCTION insp.resolve_each(p_jobs bigint[], p_note text, OUT done integer, OUT refusals jsonb)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

@@ -21,7 +21,7 @@ BEGIN
             -- The face SDK reads its event from the result of a failed job as well. A job that fails before or outside a worker, such as by
             -- a cancellation, has none yet.
             CASE WHEN u.summary #>> '{error,code}' IS NULL OR u.summary ? 'faceSdk'
-                    -- Read once, where a job has failed: a function would be called for each.
+                    -- Read once, if a job has failed: a function would be called for each.
                     OR j.workflow <> ALL (ARRAY(SELECT w.name FROM insp.workflow w WHERE w.face_event IS NOT NULL)) THEN u.summary
                 ELSE u.summary || insp.failed_face_event(j.workflow, u.summary #>> '{error,code}') END AS summary,
             CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
@@ -84,7 +84,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.drop_unkept_parts(bigint[]) IS
-    'Removes the parts of those of these jobs that are finished and whose partner keeps none; what cannot be removed now is left to insp.purge';
+    'Removes the parts of the finished ones among these jobs if their partner keeps none; insp.purge removes later what cannot be removed now';
 
 CREATE OR REPLACE FUNCTION insp.finish_failed(
     p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]
@@ -107,7 +107,7 @@ BEGIN
         IF NOT insp.may_be_of_row(SQLSTATE) THEN
             RAISE;
         ELSIF cardinality(p_jobs) = 1 THEN
-            -- This also raises where it is not the row's fault: it writes the same tables by the same function.
+            -- This also raises if it is not the row's fault: it writes the same tables by the same function.
             RETURN QUERY SELECT f.id FROM insp.finish_damaged(p_jobs[1], p_fences[1], SQLSTATE, p_attempts[1], p_crashes[1]) AS f (id);
             RETURN;
         END IF;
@@ -293,7 +293,7 @@ BEGIN
             RAISE;
         END IF;
         -- One by one: a row that cannot be processed affects only its own job. Not for XX000, which may be the schema's fault: a
-        -- dead letter would cost jobs their results. The worker then writes each job by itself.
+        -- dead letter would cost jobs their results. The worker then writes each job separately.
         FOR place IN 1..cardinality(jobs) LOOP
             BEGIN
                 RETURN QUERY SELECT unnest(insp.settle_ended(jobs[place:place], fences[place:place], summaries[place:place]::jsonb[],

@@ -294,7 +294,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rerun(uuid) IS
-    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. The partner''s policies of today on consent, regions and callback hosts judge it as a new request. Its result has the old job''s id (rerunOf), and a dead-lettered job counts as resolved. It counts as a waiting job; its parts take no extra space. insp.erase of either erases both';
+    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. The partner''s current policies on consent, regions and callback hosts apply, as to a new request. Its result has the old job''s id (rerunOf), and a dead-lettered job counts as resolved. It counts as a waiting job; its parts take no extra space. insp.erase of either erases both';
 GRANT EXECUTE ON FUNCTION insp.rerun(uuid) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.resolve_dead(id uuid, note text DEFAULT NULL) RETURNS boolean

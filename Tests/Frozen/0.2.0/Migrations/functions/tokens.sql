@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION insp.token_take(
     p_endpoint bigint, p_refused bigint DEFAULT NULL,
-    OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision,
+    OUT token text, OUT generation bigint, OUT refresh_in_seconds double precision, OUT expires_in_seconds double precision,
     OUT permit bigint, OUT code text, OUT partner integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
@@ -22,7 +22,7 @@ BEGIN
         -- Another transaction is changing it: the other endpoints' tokens must not wait. The current token serves unless refused.
         SELECT convert_from(s.value, 'UTF8'), x.generation, greatest(1, extract(epoch FROM x.refresh_at - moment)),
             extract(epoch FROM x.expires_at - moment)
-        INTO token, generation, refresh_in, expires_in
+        INTO token, generation, refresh_in_seconds, expires_in_seconds
         FROM insp.access_token x LEFT JOIN insp.secrets(name, ARRAY['access_token']) s ON true
         WHERE x.endpoint_id = p_endpoint AND x.expires_at > moment AND x.generation IS DISTINCT FROM p_refused;
         RETURN;
@@ -36,8 +36,8 @@ BEGIN
     generation := t.generation;
     IF held IS NOT NULL AND t.expires_at > moment THEN
         token := held;
-        refresh_in := extract(epoch FROM t.refresh_at - moment);
-        expires_in := extract(epoch FROM t.expires_at - moment);
+        refresh_in_seconds := extract(epoch FROM t.refresh_at - moment);
+        expires_in_seconds := extract(epoch FROM t.expires_at - moment);
     END IF;
     IF token IS NULL AND t.failed_until > moment THEN
         code := coalesce(t.last_code, 'AUTHORIZATION_FAILED');
@@ -52,11 +52,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.token_take(bigint, bigint) IS
-    'An endpoint''s access token, with seconds until its refresh and its expiry. With a permit, the caller alone must get the next one and call token_store or token_fail; if token, permit and code are all null, another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if it is';
+    'An endpoint''s access token, with the seconds until its refresh and its expiry. With a permit, the caller alone must get the next one and call token_store or token_fail; if token, permit and code are all null, another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if any';
 GRANT EXECUTE ON FUNCTION insp.token_take(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_store(
-    p_endpoint bigint, p_permit bigint, p_token text, p_lifetime double precision, p_early double precision
+    p_endpoint bigint, p_permit bigint, p_token text, p_lifetime_seconds double precision, p_early_seconds double precision
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET lock_timeout = '1s' AS $$
@@ -65,11 +65,11 @@ DECLARE
     t insp.access_token;
     number bigint;
     -- A custom provider's lifetime may exceed the range of dates.
-    lifetime constant double precision := least(greatest(p_lifetime, 0), 30 * 86400);
+    lifetime_seconds constant double precision := least(greatest(p_lifetime_seconds, 0), 30 * 86400);
 BEGIN
     UPDATE insp.access_token x SET generation = x.generation + 1, permit = NULL, permit_until = NULL,
-        refresh_at = clock_timestamp() + (lifetime - least(p_early, lifetime)) * interval '1 second',
-        expires_at = clock_timestamp() + lifetime * interval '1 second', failed_until = NULL, last_code = NULL
+        refresh_at = clock_timestamp() + (lifetime_seconds - least(p_early_seconds, lifetime_seconds)) * interval '1 second',
+        expires_at = clock_timestamp() + lifetime_seconds * interval '1 second', failed_until = NULL, last_code = NULL
     WHERE x.endpoint_id = p_endpoint AND x.permit = p_permit
     RETURNING * INTO t;
     IF FOUND THEN
@@ -80,7 +80,7 @@ BEGIN
     END IF;
     -- Its authorization was removed or replaced meanwhile: nobody may use it.
     UPDATE insp.token_revocation r SET token_permit = NULL, due_at = clock_timestamp(),
-        ends_at = clock_timestamp() + least(lifetime, 86400) * interval '1 second'
+        ends_at = clock_timestamp() + least(lifetime_seconds, 86400) * interval '1 second'
     WHERE r.endpoint_id = p_endpoint AND r.token_permit = p_permit
     RETURNING r.id INTO number;
     IF number IS NULL THEN
@@ -94,18 +94,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) IS
-    'Stores a token, plain or sealed, with a lifetime of p_lifetime seconds (at most 30 days), to be refreshed p_early seconds before its end; returns its generation; 0: its authorization was removed meanwhile, and dispatchers revoke it; null: the permit had lapsed';
+    'Stores a token, plain or sealed, with a lifetime of p_lifetime_seconds (at most 30 days), to be refreshed p_early_seconds before its end; returns its generation; 0: its authorization was removed meanwhile, and dispatchers revoke it; null: the permit had lapsed';
 GRANT EXECUTE ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) TO insp_worker;
 
-CREATE OR REPLACE FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait double precision) RETURNS void
+CREATE OR REPLACE FUNCTION insp.token_fail(p_endpoint bigint, p_permit bigint, p_code text, p_wait_seconds double precision) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET lock_timeout = '1s' AS $$
     UPDATE insp.access_token x SET permit = NULL, permit_until = NULL, last_code = p_code,
-        failed_until = clock_timestamp() + p_wait * interval '1 second'
+        failed_until = clock_timestamp() + p_wait_seconds * interval '1 second'
     WHERE x.endpoint_id = p_endpoint AND x.permit = p_permit
 $$;
 COMMENT ON FUNCTION insp.token_fail(bigint, bigint, text, double precision) IS
-    'Releases the permit to refresh after a failure; no dispatcher tries again for p_wait seconds';
+    'Releases the permit to refresh after a failure; no dispatcher tries again for p_wait_seconds';
 GRANT EXECUTE ON FUNCTION insp.token_fail(bigint, bigint, text, double precision) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.end_token(p_endpoint bigint, p_may_be_sealed boolean DEFAULT true) RETURNS void
@@ -179,7 +179,7 @@ COMMENT ON FUNCTION insp.is_revoked_in(bigint, smallint) IS
 
 CREATE OR REPLACE FUNCTION insp.revocation_claim(
     p_region text DEFAULT NULL,
-    OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision
+    OUT id bigint, OUT permit bigint, OUT endpoint bigint, OUT document text, OUT due_in_seconds double precision
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
 #variable_conflict use_column
@@ -196,7 +196,7 @@ BEGIN
     WHERE x.due_at <= moment AND x.token_permit IS NULL AND insp.is_revoked_in(x.endpoint_id, here)
     ORDER BY x.due_at, x.id LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        due_in := extract(epoch FROM (SELECT min(x.due_at) FROM insp.token_revocation x
+        due_in_seconds := extract(epoch FROM (SELECT min(x.due_at) FROM insp.token_revocation x
             WHERE x.token_permit IS NULL AND insp.is_revoked_in(x.endpoint_id, here)) - moment);
         RETURN;
     END IF;
@@ -210,7 +210,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.revocation_claim(text) IS
-    'A token to be revoked now by a dispatcher of this region, with what its endpoint had, as JSON that contains secrets; null: there is none, but perhaps in due_in seconds. Call insp.revocation_settle afterwards. Ends those whose time has passed';
+    'A token to be revoked now by a dispatcher of this region, with its endpoint''s settings at that time, as JSON that contains secrets; null: there is none, but perhaps in due_in_seconds. Call insp.revocation_settle afterwards. Ends those whose time has passed';
 GRANT EXECUTE ON FUNCTION insp.revocation_claim(text) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.revocation_settle(

@@ -58,7 +58,7 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT CASE WHEN p_url IS DISTINCT FROM 'pull:' THEN insp.url_problem(p_url, 255, p_allow_http, p_allow_private) END
 $$;
 COMMENT ON FUNCTION insp.endpoint_problem(text, boolean, boolean) IS
-    'The error in an endpoint''s URL, or null: like insp.url_problem, besides pull:, whose events the partner pulls';
+    'The error in an endpoint''s URL, or null: like insp.url_problem, but accepts pull:, whose events the partner pulls';
 
 CREATE OR REPLACE FUNCTION insp.url_origin(p_url text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -86,4 +86,4 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT coalesce(e.allow_private AND (e.allowed_networks IS NOT NULL OR insp.endpoint_owns(e, p_url)), false)
 $$;
 COMMENT ON FUNCTION insp.may_lead(insp.endpoint, text) IS
-    'Whether a URL that a job specifies may lead to private addresses: at the endpoint''s own origins, and elsewhere in the networks that an operator listed';
+    'Whether a URL that a job specifies may use private addresses: at the endpoint''s own origins, and otherwise in the networks that an operator listed';

@@ -62,7 +62,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.usage(text, date, date) IS
-    'How many of a partner''s jobs were finished in each month (UTC) from that of one date to that of another, by workflow, decision (ERASED: erased before it was counted) and error code. Up to half a minute old (insp.usage_cursor)';
+    'How many of a partner''s jobs were finished in each month (UTC) from that of p_since to that of p_until, by workflow, decision (ERASED: erased before it was counted) and error code. Up to half a minute old (insp.usage_cursor)';
 GRANT EXECUTE ON FUNCTION insp.usage(text, date, date) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha256 bytea, p_month text) RETURNS jsonb

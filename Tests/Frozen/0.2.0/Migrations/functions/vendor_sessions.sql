@@ -43,7 +43,7 @@ BEGIN
         PERFORM insp.refuse('LEASE_LOST');
     END IF;
     SELECT j.public_id::text INTO name FROM insp.job j WHERE j.id = p_job;
-    -- A blob can be used once. Where an earlier attempt may have used it, nothing is sent again.
+    -- A blob can be used once. If an earlier attempt may have used it, nothing is sent again.
     IF EXISTS (
         SELECT FROM insp.record b
         WHERE b.subject = name AND b.chain <> 'access' AND b.action = 'session_begin' AND b.detail <> lease

@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.stop_chains(bigint[]) IS
-    'Cancels what is not finished of the chains of reruns of the given jobs, waiting or running; returns all jobs of the chains, and how many it cancelled';
+    'Cancels the unfinished jobs, waiting or running, in the chains of reruns of the given jobs; returns all jobs of the chains, and how many it cancelled';
 
 CREATE OR REPLACE FUNCTION insp.note_withdrawal(p_jobs bigint[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -48,7 +48,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.withdraw_consent(uuid) IS
-    'Withdraws the consent of a job: cancels what is not finished of its chain of reruns, then insp.erase. The proof of the consent stays, with the time of the withdrawal. false: there was nothing to stop and nothing to remove';
+    'Withdraws the consent of a job: cancels the unfinished jobs in its chain of reruns, then calls insp.erase. The proof of the consent stays, with the time of the withdrawal. false: there was nothing to stop and nothing to remove';
 GRANT EXECUTE ON FUNCTION insp.withdraw_consent(uuid) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.withdraw_by_index(partner text, user_index bytea, OUT cancelled integer, OUT erased integer)
@@ -98,5 +98,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.withdraw_person(text, text) IS
-    'insp.withdraw_consent for all jobs of the person identified by a partner''s userReference, with the person''s faces, as insp.erase_person; returns how many jobs were cancelled and erased';
+    'insp.withdraw_consent for all jobs of the person identified by a partner''s userReference, with the person''s faces, like insp.erase_person; returns how many jobs were cancelled and erased';
 GRANT EXECUTE ON FUNCTION insp.withdraw_person(text, text) TO insp_operator;

@@ -23,7 +23,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.worker_region(text) IS
-    'The number of a worker''s or dispatcher''s region, 0 without one. Where the deployment names regions, each needs one';
+    'The number of a worker''s or dispatcher''s region, 0 without one. If the deployment has regions, each needs one';
 
 CREATE OR REPLACE FUNCTION insp.worker_register(
     p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer,
@@ -31,23 +31,23 @@ CREATE OR REPLACE FUNCTION insp.worker_register(
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    watched bigint;
+    watched_microseconds bigint;
     current_epoch bigint;
 BEGIN
     region_id := insp.worker_region(p_region);
     current_epoch := insp.check_floors();
-    SELECT s.last_value INTO watched FROM insp.steady s;
+    SELECT s.last_value INTO watched_microseconds FROM insp.steady s;
     -- A new worker starts at the floors of the slowest of the fleet; otherwise it would read every row that the fleet has
     -- claimed since the oldest snapshot.
     SELECT coalesce(array_agg(f.queue), '{}'), coalesce(array_agg(f.seq), '{}') INTO floor_queues, floor_seqs FROM (
         SELECT u.queue, min(u.seq) AS seq
         FROM insp.worker w, unnest(w.floor_queues, w.floor_seqs) AS u (queue, seq)
-        WHERE w.beat > watched - 15000000
+        WHERE w.beat_microseconds > watched_microseconds - 15000000
         GROUP BY u.queue) f;
     INSERT INTO insp.worker AS w (incarnation, host, process, version, region, lanes, slots, floor_queues, floor_seqs,
-        fence_floor, beat, epoch)
+        fence_floor, beat_microseconds, epoch)
     SELECT p_incarnation, p_host, p_process, p_version, region_id, p_lanes, p_slots, worker_register.floor_queues,
-        worker_register.floor_seqs, s.last_value, watched, current_epoch FROM insp.fence s
+        worker_register.floor_seqs, s.last_value, watched_microseconds, current_epoch FROM insp.fence s
     RETURNING w.id INTO worker_id;
 END
 $$;
@@ -84,7 +84,7 @@ SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     holds boolean;
-    watched bigint;
+    watched_microseconds bigint;
 BEGIN
     epoch := insp.check_epoch();
     -- Only numbers seen by a registered worker can show that the server was set back.
@@ -100,9 +100,9 @@ BEGIN
     -- Floors and fences from another epoch say nothing about this one.
     holds := epoch = p_epoch;
     -- Before the leases are read: later claims have a higher fence.
-    SELECT f.last_value, s.last_value INTO heartbeat.fence, watched FROM insp.fence f, insp.steady s;
+    SELECT f.last_value, s.last_value INTO heartbeat.fence, watched_microseconds FROM insp.fence f, insp.steady s;
     UPDATE insp.worker w
-    SET heartbeat_at = clock_timestamp(), beat = watched, busy = p_busy, epoch = heartbeat.epoch,
+    SET heartbeat_at = clock_timestamp(), beat_microseconds = watched_microseconds, busy = p_busy, epoch = heartbeat.epoch,
         fence_floor = CASE WHEN holds THEN p_fence_floor ELSE 0 END,
         floor_queues = CASE WHEN holds THEN p_floor_queues ELSE '{}' END,
         floor_seqs = CASE WHEN holds THEN p_floor_seqs ELSE '{}' END

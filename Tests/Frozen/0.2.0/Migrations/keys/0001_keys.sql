@@ -2,7 +2,7 @@
 -- key at the top is nowhere in a database. To destroy a key is to delete its row.
 
 CREATE SCHEMA insp;
-COMMENT ON SCHEMA insp IS 'inspectd: wrapped keys of what the main database stores';
+COMMENT ON SCHEMA insp IS 'inspectd: wrapped keys of the data in the main database';
 REVOKE ALL ON SCHEMA insp FROM PUBLIC;
 GRANT USAGE ON SCHEMA insp TO keys_custodian, keys_eraser, keys_sweeper, keys_locksmith;
 ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
@@ -18,17 +18,17 @@ CREATE TABLE insp.custody (
     main_job bigint,
     changed_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE insp.custody IS 'Which key store this is, and which wrapping key wraps the keys of partners';
+COMMENT ON TABLE insp.custody IS 'The key store''s id, and the wrapping key that wraps the keys of partners';
 COMMENT ON COLUMN insp.custody.single IS 'There is one row';
 COMMENT ON COLUMN insp.custody.key_store IS 'Drawn once; the main database records it and accepts no other key store';
 COMMENT ON COLUMN insp.custody.wrapping_key IS 'Name of the wrapping key that wraps new keys';
-COMMENT ON COLUMN insp.custody.proof IS 'An unused key, wrapped by it: unwrapping it proves that a program has this wrapping key, and not another of the same name';
+COMMENT ON COLUMN insp.custody.proof IS 'An unused key, wrapped by it: unwrapping it proves that a program has this wrapping key, and not another with the same name';
 COMMENT ON COLUMN insp.custody.former_key IS 'Name of the wrapping key from which a rotation moves the keys; null: none is under way';
 COMMENT ON COLUMN insp.custody.main_database IS
     'The main database''s own id: databases number their partners alike, so a second one would share and destroy the keys of the first';
 COMMENT ON COLUMN insp.custody.main_history IS
-    'Which history of the main database the last sweep saw (insp.custody_mark there): a restored, promoted or copied one has another; null: none yet';
-COMMENT ON COLUMN insp.custody.main_job IS 'The highest number of a job that it had given out by then: an older state of the same history has a lower one';
+    'The history of the main database that the last sweep saw (insp.custody_mark there): a restored, promoted or copied database has a different one; null: none yet';
+COMMENT ON COLUMN insp.custody.main_job IS 'The highest job number that it had issued by then: an older state of the same history has a lower one';
 COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';
 
 CREATE TABLE insp.key (
@@ -69,7 +69,7 @@ CREATE TABLE insp.fallen (
     kind text NOT NULL CHECK (kind IN ('partner', 'person')),
     fallen_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE insp.fallen IS 'Destroyed keys; insp.sweep_keys must still delete the rows of the keys below them, which nobody can unwrap any more';
+COMMENT ON TABLE insp.fallen IS 'Destroyed keys; insp.sweep_keys must still delete the rows of the keys below them, which nobody can unwrap any longer';
 COMMENT ON COLUMN insp.fallen.parent IS 'The destroyed key';
 COMMENT ON COLUMN insp.fallen.kind IS 'partner: the key was a partner''s, or below one; person';
 COMMENT ON COLUMN insp.fallen.fallen_at IS 'When it was destroyed';
@@ -81,6 +81,6 @@ CREATE TABLE insp.destroyed (
 );
 CREATE INDEX destroyed_at ON insp.destroyed (destroyed_at);
 COMMENT ON TABLE insp.destroyed IS
-    'Keys of jobs and templates that were destroyed with their person in the last 30 days: what they sealed never opens, whereas other unknown keys may come back with a newer backup of the key store';
+    'Keys of jobs and templates that were destroyed with their person in the last 30 days: data that they sealed can never be opened, whereas other unknown keys may come back with a newer backup of the key store';
 COMMENT ON COLUMN insp.destroyed.id IS 'The destroyed key';
 COMMENT ON COLUMN insp.destroyed.destroyed_at IS 'When its row was deleted';

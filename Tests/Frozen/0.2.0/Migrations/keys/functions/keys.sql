@@ -19,7 +19,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     SELECT u.id FROM unnest(p_ids) AS u (id) WHERE EXISTS (SELECT FROM insp.destroyed d WHERE d.id = u.id)
         OR EXISTS (SELECT FROM insp.fallen f WHERE f.parent = u.id AND f.kind = 'person')
 $$;
-COMMENT ON FUNCTION insp.destroyed_keys(uuid[]) IS 'Which of these keys are a person''s that was destroyed, or were destroyed with it in the last 30 days';
+COMMENT ON FUNCTION insp.destroyed_keys(uuid[]) IS 'Which of these keys are a person''s destroyed key, or were destroyed with one in the last 30 days';
 GRANT EXECUTE ON FUNCTION insp.destroyed_keys(uuid[]) TO keys_custodian, keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.partner_keys(p_partners integer[])
@@ -119,7 +119,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.destroy_keys(uuid[]) IS
-    'Destroys keys, and with them all below; returns how many there were. The rows below are deleted by insp.sweep_keys';
+    'Destroys keys, and with them all keys below; returns how many there were. insp.sweep_keys deletes the rows below';
 GRANT EXECUTE ON FUNCTION insp.destroy_keys(uuid[]) TO keys_sweeper;
 
 CREATE OR REPLACE FUNCTION insp.destroy_job_keys(p_ids uuid[], p_partners integer[]) RETURNS TABLE (id uuid, partner_id integer)
@@ -133,7 +133,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     DELETE FROM insp.key k USING locked l WHERE k.id = l.id RETURNING k.id, k.partner_id
 $$;
 COMMENT ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) IS
-    'Destroys keys of jobs and templates, each if it belongs to the given partner: any producer can specify any key, and must not be able to destroy those of others. Returns those that existed';
+    'Destroys keys of jobs and templates, each if it belongs to the given partner: any producer can specify any key, and must not be able to destroy those of other partners. Returns those that existed';
 GRANT EXECUTE ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) TO keys_eraser;
 
 CREATE OR REPLACE FUNCTION insp.destroy_person_key(p_partner integer, p_subject bytea) RETURNS integer
@@ -153,7 +153,7 @@ BEGIN
     IF person IS NULL THEN
         RETURN false;
     END IF;
-    -- insp.add_job_keys waits for it, so that no key is added between the look, a statement of its own, and the end of this.
+    -- insp.add_job_keys waits for it, so that no key is added between the check, a separate statement, and the end of this one.
     PERFORM FROM insp.key k WHERE k.id = person FOR UPDATE;
     IF EXISTS (SELECT FROM insp.key c WHERE c.parent = person AND c.created_at >= now() - p_age) THEN
         -- The person has come back. Only what was sealed before the erasure may not be opened.
@@ -291,7 +291,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     GROUP BY p.partner_id ORDER BY p.partner_id
 $$;
 COMMENT ON FUNCTION insp.count_below(text, integer) IS
-    'The partners whose key this wrapping key has wrapped, or this partner, and how many keys are below: what insp.abandon_keys abandons; reads all keys';
+    'The partners whose keys this wrapping key has wrapped, or this partner, and how many keys are below: those that insp.abandon_keys abandons; reads all keys';
 GRANT EXECUTE ON FUNCTION insp.count_below(text, integer) TO keys_sweeper;
 
 CREATE OR REPLACE FUNCTION insp.abandon_keys(p_lost text, p_wrapping_key text, p_proof bytea) RETURNS integer
@@ -314,5 +314,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.abandon_keys(text, text, bytea) IS
-    'Destroys the partners'' keys that a lost wrapping key has wrapped, and with them all below, and makes another one wrap new keys if it was the lost one; returns how many partners';
+    'Destroys the partners'' keys that a lost wrapping key has wrapped, and with them all keys below, and makes another wrapping key wrap new keys if the lost one did; returns how many partners';
 GRANT EXECUTE ON FUNCTION insp.abandon_keys(text, text, bytea) TO keys_sweeper;

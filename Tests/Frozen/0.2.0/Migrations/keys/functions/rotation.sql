@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION insp.wrapped_partners() RETURNS TABLE (wrapping_key t
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT k.wrapping_key, count(*) FROM insp.key k WHERE k.kind = 'partner' GROUP BY k.wrapping_key ORDER BY k.wrapping_key
 $$;
-COMMENT ON FUNCTION insp.wrapped_partners() IS 'How many partners'' keys each wrapping key wraps: how far a rotation is';
+COMMENT ON FUNCTION insp.wrapped_partners() IS 'How many partners'' keys each wrapping key wraps, which shows the progress of a rotation';
 GRANT EXECUTE ON FUNCTION insp.wrapped_partners() TO keys_custodian, keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.begin_custody(p_wrapping_key text, p_proof bytea, p_database uuid, p_was uuid)
@@ -35,7 +35,7 @@ CREATE OR REPLACE FUNCTION insp.main_mark(OUT history text, OUT job bigint)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT c.main_history, c.main_job FROM insp.custody c
 $$;
-COMMENT ON FUNCTION insp.main_mark() IS 'How far the main database had come when it was last noted; null: it never was';
+COMMENT ON FUNCTION insp.main_mark() IS 'How far the main database had come at the last note; null: it was never noted';
 GRANT EXECUTE ON FUNCTION insp.main_mark() TO keys_eraser, keys_sweeper, keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.note_main(p_history text, p_job bigint) RETURNS void
@@ -54,7 +54,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     WHERE c.main_history = p_history AND (c.main_job < p_job OR p_job < p_noted)
 $$;
 COMMENT ON FUNCTION insp.follow_main(text, bigint, bigint) IS
-    'As insp.note_main, forward and within one history. p_noted: what insp.main_mark had returned before p_job was read: if that is higher, the main database was set back, and a sweep asks';
+    'As insp.note_main, forward and within one history. p_noted: what insp.main_mark had returned before p_job was read: if that is higher, the main database was set back, and a sweep refuses it';
 GRANT EXECUTE ON FUNCTION insp.follow_main(text, bigint, bigint) TO keys_eraser;
 
 CREATE OR REPLACE FUNCTION insp.begin_rotation(p_wrapping_key text, p_proof bytea, p_restores boolean DEFAULT false)
@@ -71,7 +71,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.begin_rotation(text, bytea, boolean) IS
-    'Makes another wrapping key wrap new keys from now on, unless a rotation is under way, and returns the current state. p_restores: even then, since keys that a lost wrapping key has wrapped come out of an escrow';
+    'Makes another wrapping key wrap new keys from now on, unless a rotation is under way, and returns the current state. p_restores: even then, since keys that a lost wrapping key has wrapped are restored from an escrow';
 GRANT EXECUTE ON FUNCTION insp.begin_rotation(text, bytea, boolean) TO keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.end_rotation()
@@ -119,7 +119,7 @@ RETURNS TABLE (id uuid, kind text, partner_id integer, parent uuid, wrapping_key
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT k.id, k.kind, k.partner_id, k.parent, k.wrapping_key, k.wrapped FROM insp.key k WHERE k.parent = p_parent LIMIT 1
 $$;
-COMMENT ON FUNCTION insp.key_below(uuid) IS 'One of the keys below this one, with which a key out of an escrow is tried; no row: there is none';
+COMMENT ON FUNCTION insp.key_below(uuid) IS 'One of the keys below this one, with which a key from an escrow is tried; no row: there is none';
 GRANT EXECUTE ON FUNCTION insp.key_below(uuid) TO keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.all_keys(p_after uuid, p_limit integer) RETURNS SETOF uuid

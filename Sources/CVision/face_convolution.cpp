@@ -299,26 +299,25 @@ bool is_possible(const Convolution &layer) {
 
 std::vector<float> arranged(const Convolution &layer, const std::vector<float> &filters) {
     const int taps = layer.kernel * layer.kernel, inputs = layer.inputs, outputs = layer.outputs;
-    std::vector<float> weights(static_cast<size_t>(inputs * outputs * (is_minimal(layer) ? points : taps)));
-    for (int output = 0; output < outputs; ++output) {
-        for (int input = 0; input < inputs; ++input) {
-            const float *filter = filters.data() + static_cast<size_t>((output * inputs + input) * taps);
-            if (is_minimal(layer)) {
-                // [point][group][input][output of the group]
-                float columns[3][window], row[window];
-                float *to =
-                    weights.data() + static_cast<size_t>((output / group * inputs + input) * group + output % group);
-                for (int x = 0; x < 3; ++x) to_factors(filter + x, 3, columns[x]);
-                for (int y = 0; y < window; ++y) {
-                    to_factors(columns[0] + y, window, row);
-                    for (int x = 0; x < window; ++x, to += inputs * outputs) *to = row[x];
-                }
-                continue;
+    const bool minimal = is_minimal(layer);
+    std::vector<float> weights(static_cast<size_t>(inputs * outputs * (minimal ? points : taps)));
+    float *to = weights.data();
+    for (int begin = 0; begin < outputs; begin += group) {
+        const float *const own = filters.data() + static_cast<size_t>(begin * inputs * taps);
+        // [group][row][column][input][output of the group]
+        for (int i = 0; !minimal && i < taps * inputs; ++i) {
+            const float *weight = own + i % inputs * taps + i / inputs;
+            for (int output = 0; output < group; ++output, weight += inputs * taps) *to++ = *weight;
+        }
+        // [point][group][input][output of the group]
+        for (int i = 0; minimal && i < inputs * group; ++i, ++to) {
+            const float *filter = own + (i % group * inputs + i / group) * taps;
+            float columns[3][window], row[window];
+            for (int x = 0; x < 3; ++x) to_factors(filter + x, 3, columns[x]);
+            for (int point = 0; point < points; ++point) {
+                if (point % window == 0) to_factors(columns[0] + point / window, window, row);
+                to[static_cast<size_t>(point * inputs * outputs)] = row[point % window];
             }
-            // [group][row][column][input][output of the group]
-            float *to =
-                weights.data() + static_cast<size_t>((output / group * taps * inputs + input) * group + output % group);
-            for (int tap = 0; tap < taps; ++tap, to += inputs * group) *to = filter[tap];
         }
     }
     return weights;

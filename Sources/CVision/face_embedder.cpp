@@ -78,10 +78,9 @@ struct WeightCollector {
         if (!is_possible(result) || PadY != (Down == 1 ? 1 : 0)) {
             throw dlib::serialization_error("not the descriptor's layers");
         }
-        std::vector<float> folded;
-        folded.reserve(N * length);
+        std::vector<float> folded(filters, filters + N * length);
         for (size_t channel = 0; channel < N; ++channel) {
-            for (size_t i = 0; i < length; ++i) folded.push_back(factors[channel] * filters[channel * length + i]);
+            for (size_t i = 0; i < length; ++i) folded[channel * length + i] *= factors[channel];
             result.biases.push_back(factors[channel] * filters[N * length + channel] + summands[channel]);
         }
         result.weights = arranged(result, folded);

@@ -290,6 +290,23 @@ void to_factors(const float *g, int step, float *to) {
     to[5] = g[2 * step];
 }
 
+/// [point][group][input][output of the group]
+std::vector<float> arranged_minimally(const Convolution &layer, const std::vector<float> &filters) {
+    const int inputs = layer.inputs, plane = inputs * layer.outputs;
+    std::vector<float> weights(static_cast<size_t>(points * plane));
+    for (int i = 0; i < plane; ++i) {
+        const int output = i / group / inputs * group + i % group, input = i / group % inputs;
+        const float *filter = filters.data() + static_cast<size_t>((output * inputs + input) * 9);
+        float columns[3][window], row[window];
+        for (int x = 0; x < 3; ++x) to_factors(filter + x, 3, columns[x]);
+        for (int y = 0; y < window; ++y) {
+            to_factors(columns[0] + y, window, row);
+            for (int x = 0; x < window; ++x) weights[static_cast<size_t>((y * window + x) * plane + i)] = row[x];
+        }
+    }
+    return weights;
+}
+
 }  // namespace
 
 bool is_possible(const Convolution &layer) {
@@ -299,25 +316,14 @@ bool is_possible(const Convolution &layer) {
 
 std::vector<float> arranged(const Convolution &layer, const std::vector<float> &filters) {
     const int taps = layer.kernel * layer.kernel, inputs = layer.inputs, outputs = layer.outputs;
-    const bool minimal = is_minimal(layer);
-    std::vector<float> weights(static_cast<size_t>(inputs * outputs * (minimal ? points : taps)));
+    if (is_minimal(layer)) return arranged_minimally(layer, filters);
+    // [group][row][column][input][output of the group]
+    std::vector<float> weights(static_cast<size_t>(inputs * outputs * taps));
     float *to = weights.data();
     for (int begin = 0; begin < outputs; begin += group) {
-        const float *const own = filters.data() + static_cast<size_t>(begin * inputs * taps);
-        // [group][row][column][input][output of the group]
-        for (int i = 0; !minimal && i < taps * inputs; ++i) {
-            const float *weight = own + i % inputs * taps + i / inputs;
-            for (int output = 0; output < group; ++output, weight += inputs * taps) *to++ = *weight;
-        }
-        // [point][group][input][output of the group]
-        for (int i = 0; minimal && i < inputs * group; ++i, ++to) {
-            const float *filter = own + (i % group * inputs + i / group) * taps;
-            float columns[3][window], row[window];
-            for (int x = 0; x < 3; ++x) to_factors(filter + x, 3, columns[x]);
-            for (int point = 0; point < points; ++point) {
-                if (point % window == 0) to_factors(columns[0] + point / window, window, row);
-                to[static_cast<size_t>(point * inputs * outputs)] = row[point % window];
-            }
+        for (int i = 0; i < taps * inputs; ++i) {
+            const float *from = filters.data() + static_cast<size_t>((begin * inputs + i % inputs) * taps + i / inputs);
+            for (int output = 0; output < group; ++output, from += inputs * taps) *to++ = *from;
         }
     }
     return weights;

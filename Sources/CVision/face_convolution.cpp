@@ -17,6 +17,7 @@ constexpr int most_channels = 128;
 /// Tiles times channels that are computed at a time: what they become stays in a core's own cache.
 constexpr int most_tiled = 2304;
 
+/// A register of `Lanes` numbers, and as many numbers of an array, which may begin anywhere.
 template <int Lanes>
 struct Register {
     using Type [[gnu::vector_size(Lanes * sizeof(float))]] = float;

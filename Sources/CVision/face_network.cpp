@@ -1,5 +1,5 @@
 // Saves 30 % of a pair's processor time [29–32, 8 turns of 50 pairs, AMD EPYC, AVX2] over dlib's own pass, and 18 % [17–20] over
-// OpenCV's network module, which would need the model in another format (Tests/FIGURES.md).
+// OpenCV's network module, built layer by layer (Tests/FIGURES.md).
 #include "face_network.hpp"
 
 #include <algorithm>

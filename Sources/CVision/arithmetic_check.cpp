@@ -1,6 +1,6 @@
 // Compares mrz_convolution.cpp's sums, whose code depends on the processor, with sums in double precision; mrz_bytes.cpp's with
-// plain sums, and its answers with its own plain code's; image_average.cpp's averages and face_quality.cpp's colours with OpenCV's. All
-// but sums and colours are equal.
+// plain sums, and its answers with its own plain code's; face_convolution.cpp's sums like the first; image_average.cpp's averages and
+// face_quality.cpp's colours with OpenCV's. All but sums in floats and colours are equal.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cpu.hpp"
+#include "face_network.hpp"
 #include "face_parts.hpp"
 #include "image.hpp"
 #include "mrz_bytes.hpp"
@@ -158,6 +159,55 @@ void check_layers(cv::RNG &random, cv_arithmetic_check &check) {
     for (size_t i = 0; i < plainly.size(); ++i) check.different += made[i] != plainly[i];
 }
 
+/// One layer of each kind that the descriptor's network has, over random numbers.
+void check_face_convolution(cv::RNG &random, cv_arithmetic_check &check) {
+    using namespace cvision;
+    // Minimal filtering, the same layer with too many outputs for it, and a square that moves by two pixels.
+    const int kind = random.uniform(0, 3);
+    const int inputs = kind == 2 ? random.uniform(1, 40) : 16 * random.uniform(1, 4);
+    Convolution layer{inputs,
+                      kind == 1 ? 144 : 16 * random.uniform(1, 4),
+                      kind == 2 ? random.uniform(1, 6) : 3,
+                      kind == 2 ? 2 : 1,
+                      {},
+                      {}};
+    const int taps = layer.kernel * layer.kernel, pad = kind == 2 ? 0 : 1;
+    std::vector<float> filters, scratch;
+    for (int i = 0; i < layer.outputs * inputs * taps; ++i) filters.push_back(random.uniform(-1.f, 1.f));
+    for (int i = 0; i < layer.outputs; ++i) layer.biases.push_back(random.uniform(-1.f, 1.f));
+    layer.weights = arranged(layer, filters);
+    Maps input(random.uniform(1, 3), random.uniform(layer.kernel, layer.kernel + 7), inputs);
+    for (float &value : input.values) value = random.uniform(-1.f, 1.f);
+    const int side = layer.side(input.side);
+    Maps former(input.samples, side + random.uniform(0, 2), layer.outputs);
+    const bool adds = random.uniform(0, 2) == 0;
+    if (adds)
+        for (float &value : former.values) value = random.uniform(-1.f, 1.f);
+    Maps made = former;
+    count_run(check, [&] {
+        if (adds) add_convolved(input, layer, made, scratch);
+        else made = convolved(input, layer, scratch);
+    });
+    for (int place = 0; place < input.samples * side * side * layer.outputs; ++place) {
+        const int output = place % layer.outputs, x = place / layer.outputs % side;
+        const int y = place / layer.outputs / side % side, sample = place / layer.outputs / side / side;
+        double sum = layer.biases[size_t(output)] + former.at(sample, y, x)[output], mass = 1;
+        for (int tap = 0; tap < taps; ++tap) {
+            const int row = y * layer.stride - pad + tap / layer.kernel;
+            const int column = x * layer.stride - pad + tap % layer.kernel;
+            if (row < 0 || column < 0 || row >= input.side || column >= input.side) continue;
+            const float *values = input.at(sample, row, column);
+            for (int channel = 0; channel < inputs; ++channel) {
+                const double product =
+                    filters[size_t((output * inputs + channel) * taps + tap)] * static_cast<double>(values[channel]);
+                sum += product, mass += std::abs(product);
+            }
+        }
+        check.compared += 1;
+        check.different += differs(made.at(sample, y, x)[output], std::max(sum, 0.0), mass);
+    }
+}
+
 /// Counts the bytes in which two images differ.
 void compare(const cv::Mat &ours, const cv::Mat &theirs, cv_arithmetic_check &check) {
     const size_t values = theirs.total() * theirs.elemSize();
@@ -223,6 +273,7 @@ cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes
             check_convolution(random, *check);
             check_whole_convolution(random, *check);
             check_layers(random, *check);
+            check_face_convolution(random, *check);
             check_average(random, *check);
             check_colours(random, *check);
         }

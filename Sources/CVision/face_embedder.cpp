@@ -74,13 +74,16 @@ struct WeightCollector {
         const float *filters = weights.host(), *factors = static_cast<dlib::tensor &>(gamma).host(),
                     *summands = static_cast<dlib::tensor &>(beta).host();
         const size_t length = (weights.size() - N) / N;
-        Convolution result{static_cast<int>(length / (Rows * Columns)), N, Rows, Down, PadY, {}, {}};
-        result.filters.reserve(N * length);
+        Convolution result{static_cast<int>(length / (Rows * Columns)), N, Rows, Down, {}, {}};
+        if (!is_possible(result) || PadY != (Down == 1 ? 1 : 0)) {
+            throw dlib::serialization_error("not the descriptor's layers");
+        }
+        std::vector<float> folded(filters, filters + N * length);
         for (size_t channel = 0; channel < N; ++channel) {
-            for (size_t i = 0; i < length; ++i)
-                result.filters.push_back(factors[channel] * filters[channel * length + i]);
+            for (size_t i = 0; i < length; ++i) folded[channel * length + i] *= factors[channel];
             result.biases.push_back(factors[channel] * filters[N * length + channel] + summands[channel]);
         }
+        result.weights = arranged(result, folded);
         this->convolutions->push_back(std::move(result));
     }
 };
@@ -115,32 +118,31 @@ struct FaceEmbedder::Parts {
 };
 
 FaceEmbedder::FaceEmbedder(const std::vector<char> &model) : parts(new Parts{weights(model)}) {
-    // The first pass allocates OpenBLAS's work area of 128 MB. Under a memory limit OpenBLAS would retry that for ever;
+    // The first alignment allocates OpenBLAS's work area of 128 MB. Under a memory limit OpenBLAS would retry that for ever;
     // allocated here, it exists before the limit and is shared by forks.
-    this->embed({cv::Mat::zeros(chip_side, chip_side, CV_8UC3)});
+    const Landmarks apart = {{{50, 60}, {65, 60}, {100, 60}, {85, 60}, {75, 90}}};
+    face_chip(cv::Mat::zeros(chip_side, chip_side, CV_8UC3), apart);
 }
 
 FaceEmbedder::~FaceEmbedder() = default;
 
 std::vector<Embedding> FaceEmbedder::embed(const std::vector<cv::Mat> &chips) {
     const int samples = 2 * static_cast<int>(chips.size());
-    Planes images{3, chip_side, {}};
-    for (int channel = 0; channel < images.channels; ++channel) {
-        const auto normal = [&](unsigned char value) {
-            return (static_cast<float>(value) - channel_means[channel]) / channel_range;
-        };
-        for (const cv::Mat &chip : chips) {
-            for (const bool mirrored : {false, true}) {
-                for (int y = 0; y < chip_side; ++y) {
-                    const cv::Vec3b *row = chip.ptr<cv::Vec3b>(y);
-                    for (int x = 0; x < chip_side; ++x) {
-                        images.values.push_back(normal(row[mirrored ? chip_side - 1 - x : x][channel]));
-                    }
+    Maps images(samples, chip_side, 3);
+    float *to = images.values.data();
+    for (const cv::Mat &chip : chips) {
+        for (const bool mirrored : {false, true}) {
+            for (int y = 0; y < chip_side; ++y) {
+                const cv::Vec3b *row = chip.ptr<cv::Vec3b>(y);
+                for (int x = 0; x < chip_side; ++x) {
+                    const cv::Vec3b &pixel = row[mirrored ? chip_side - 1 - x : x];
+                    for (int channel = 0; channel < 3; ++channel)
+                        *to++ = (static_cast<float>(pixel[channel]) - channel_means[channel]) / channel_range;
                 }
             }
         }
     }
-    const std::vector<float> outputs = this->parts->network.apply(std::move(images), samples);
+    const std::vector<float> outputs = this->parts->network.apply(images);
     std::vector<Embedding> embeddings(chips.size());
     for (size_t i = 0; i < chips.size(); ++i) {
         const float *one = outputs.data() + 2 * i * CV_FACE_EMBEDDING_LENGTH, *other = one + CV_FACE_EMBEDDING_LENGTH;

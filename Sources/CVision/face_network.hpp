@@ -5,20 +5,46 @@
 
 namespace cvision {
 
-/// Channels of square planes: [channel][sample][row][column], so that one matrix product serves all samples.
-struct Planes {
-    int channels = 0, side = 0;
+/// Square images whose pixels have many channels: [sample][row][column][channel], so that neighbours in memory are treated alike.
+struct Maps {
+    int samples, side, channels;
     std::vector<float> values;
+
+    /// All values are 0.
+    Maps(int samples, int side, int channels)
+        : samples(samples),
+          side(side),
+          channels(channels),
+          values(static_cast<size_t>(samples) * static_cast<size_t>(side * side * channels)) {}
+    /// Where the channels of a pixel begin in `values`.
+    size_t place(int sample, int y, int x) const {
+        return static_cast<size_t>((sample * this->side + y) * this->side + x) * static_cast<size_t>(this->channels);
+    }
+    float *at(int sample, int y, int x) { return this->values.data() + this->place(sample, y, x); }
+    const float *at(int sample, int y, int x) const { return this->values.data() + this->place(sample, y, x); }
 };
 
-/// A convolution with its normalisation folded in.
+/// A convolution with its normalisation folded in: over 3×3 pixels around each pixel, those outside the image being 0, or over a
+/// square that moves within the image by `stride` pixels, two or more.
 struct Convolution {
-    int inputs, outputs, kernel, stride, padding;
-    std::vector<float> filters;  // [output][input][row][column]
+    int inputs, outputs, kernel, stride;
+    std::vector<float> weights;  // `arranged`
     std::vector<float> biases;
 
-    int side(int input) const { return (input + 2 * padding - kernel) / stride + 1; }
+    int side(int input) const { return this->stride == 1 ? input : (input - this->kernel) / this->stride + 1; }
 };
+
+/// Whether a layer of these numbers can be computed.
+bool is_possible(const Convolution &layer);
+
+/// The weights of `layer` in the order in which they are multiplied; `filters`: [output][input][row][column].
+std::vector<float> arranged(const Convolution &layer, const std::vector<float> &filters);
+
+/// The positive part of the convolution of `input`, biases included. `scratch` grows as needed.
+Maps convolved(const Maps &input, const Convolution &layer, std::vector<float> &scratch);
+
+/// `sum` becomes the positive part of itself and the convolution of `input`. Rows and columns that it has beyond that stay.
+void add_convolved(const Maps &input, const Convolution &layer, Maps &sum, std::vector<float> &scratch);
 
 /// Two convolutions whose result is added to their input. If the first has a stride, the input is halved for the sum.
 struct ResidualBlock {
@@ -26,27 +52,15 @@ struct ResidualBlock {
 };
 
 /// A residual network that maps an image to `outputs` numbers: a convolution, a maximum over 3×3 pixels, residual blocks, means
-/// over planes, and a matrix.
-///
-/// Saves 19 % of a pair's processor time [16–24, 10 turns of 24 pairs, AMD EPYC] over dlib's own pass with its normalisations
-/// folded in, too, and 9.2 % [7.6–13.3] over OpenCV's network module (Tests/FIGURES.md): dlib copies a product's operands pixel
-/// by pixel and sample by sample, and passes over memory once each for sum and threshold. Without this pass we would use dlib's,
-/// which reads the model's file: OpenCV would need it in another format.
-class ResidualNetwork {
-public:
+/// over images, and a matrix.
+struct ResidualNetwork {
     Convolution entry;
     std::vector<ResidualBlock> blocks;
     std::vector<float> matrix;  // [last block's channel][output]
     int outputs = 0;
 
-    /// `outputs` numbers for each of `samples` images, one sample after the other.
-    std::vector<float> apply(Planes images, int samples);
-
-private:
-    std::vector<float> columns;  // scratch of convolve
-
-    Planes convolve(const Planes &input, const Convolution &layer, int samples);
-    Planes block(const Planes &input, const ResidualBlock &block, int samples);
+    /// `outputs` numbers for each of the images, one after the other.
+    std::vector<float> apply(const Maps &images) const;
 };
 
 }  // namespace cvision

@@ -1,6 +1,8 @@
 // dlib's detector once more for AVX2, which Debian's flags exclude: the headers under another name, so that no function of
 // them is shared with code for other processors. What they include is included first, without AVX2, for the same reason. No
 // fused multiplications and, but for eight numbers at a time, the same instructions: the sums are equal to the bit.
+// Saves 8.7 % of a pair's processor time [8.0–10.2, 5 turns of 50 pairs, AMD EPYC] and 7.7 % of a front's [6.7–8.8, 6 turns of 53
+// images] over face_scanner_by_4 (Tests/FIGURES.md).
 #ifdef __x86_64__
 #include <cpuid.h>
 #include <immintrin.h>

@@ -61,7 +61,7 @@ package final class FaceEngine {
     /// crops and images taken sideways cost more passes, an image without a face about 0.4 s.
     ///
     /// - Parameters:
-    ///   - embeddings: How many of the largest faces get an embedding (18 ms each); none if a face is seen at a low angle.
+    ///   - embeddings: How many of the largest faces get an embedding (10 ms each); none if a face is seen at a low angle.
     ///   - turn: The clockwise rotation of the content in degrees, if known; other orientations are then skipped.
     ///   - onlyLargest: Whether smaller faces may be missed, which halves the search.
     ///   - document: What is known about the document in the image, if there is one.
@@ -133,8 +133,8 @@ package final class FaceEngine {
             values: numbers[...], modelSHA256: String(cString: cv_face_engine_model_sha256(self.pointer)))
     }
 
-    /// Searches for a document's ghost image next to its portrait and compares both by dlib's network, in whose distances the
-    /// limit was measured. The search takes 5 to 40 ms, the comparison 18 ms for each face that has no such embedding yet.
+    /// Searches for a document's ghost image beside its portrait and compares both by dlib's network, in whose distances the
+    /// limit was measured. The search takes 5 to 40 ms, the comparison 10 ms for each face that has no such embedding yet.
     ///
     /// - Returns: `nil` if no ghost image could be compared, because the portrait itself is too small.
     package func ghost(

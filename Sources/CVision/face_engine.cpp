@@ -71,7 +71,7 @@ constexpr double largest_portrait = 0.3;
 /// pages that lie at an angle and those that are larger than on any document.
 const Pass document_passes[] = {
     {0, 640, 2, 0, 0},
-    {0, 1024, 2, 0, 0, true, cvision::levels_to(1024.0 / 640)},
+    {0, 1024, 2, 0, 0, true, cvision::levels_to(1024.0 / 640 / 1.2)},
     {1, 640, 2, 0, least_turned_score, true, cvision::levels_to(largest_portrait * 640 / 80)},
     {3, 640, 2, 0, least_turned_score, true, cvision::levels_to(largest_portrait * 640 / 80)},
     {2, 640, 2, 0, least_turned_score, true, cvision::levels_to(largest_portrait * 640 / 80)},
@@ -83,8 +83,8 @@ const Pass back_pass = {0, 400, 2, 0, 0, false, cvision::levels_to(largest_portr
 constexpr double clear_score = 0.25;
 
 /// Faces above the first characters of an MRZ, which have 0.14 to 0.26 of its length. At the first size the filters reach from
-/// 0.178, and what is a fifth smaller still scores enough: 450, 480, 533 and 590 px found the same faces. The second is for those that
-/// are dark, tilted or blurred.
+/// 0.178, and what is a fifth smaller still scores enough: 450, 480, 533 and 590 px found the same faces. The other two are
+/// for those that are dark, tilted or blurred, which score at one size and not at another.
 struct NearPass {
     double mrz_length;  // in pixels of the scaled image
     bool is_frontal;
@@ -93,7 +93,8 @@ struct NearPass {
 };
 const NearPass near_passes[] = {
     {450, true, cvision::levels_to(0.26 * 450 / 80), 0.25},
-    {660, false, cvision::levels_to(0.26 * 660 / 80), 0.1},
+    {640, false, cvision::levels_to(0.26 * 640 / 80), 0.1},
+    {800, true, cvision::levels_to(0.26 * 800 / 80), 0.1},
 };
 
 /// Of the longer side: a face this wide is the image's subject, even with others behind it.

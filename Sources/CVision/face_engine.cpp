@@ -287,10 +287,11 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
     return faces;
 }
 
-/// The portrait's face in `likely`, the part of the image above the first characters of an MRZ of `length` pixels; empty where none
-/// is certain.
-std::vector<cv_face> near_faces(cv_face_engine &engine, const cv_image &image, const cv::Rect &likely, double length,
-                                int turns) {
+/// The portrait's face in the part of `region` above the first characters of `mrz`; empty where none is certain.
+std::vector<cv_face> near_faces(cv_face_engine &engine, const cv_image &image, const cv::Rect &region,
+                                const cv_point mrz[4], int turns) {
+    const cv::Rect likely = cvision::begin_of_lines(region, mrz);
+    const double length = std::hypot(mrz[1].x - mrz[0].x, mrz[1].y - mrz[0].y);
     if (likely.width < 16 || likely.height < 16) return {};
     for (const NearPass &near : near_passes) {
         const double scale = near.mrz_length / std::max(length, 1.0);
@@ -302,8 +303,6 @@ std::vector<cv_face> near_faces(cv_face_engine &engine, const cv_image &image, c
     }
     return {};
 }
-
-double length_of(const cv_point mrz[4]) { return std::hypot(mrz[1].x - mrz[0].x, mrz[1].y - mrz[0].y); }
 
 }  // namespace
 
@@ -365,8 +364,7 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
         const cv::Rect region = cvision::portrait_region(*side, image->gray.size());
         std::vector<cv_face> found;
         if (side->bears_portrait && side->has_mrz && known_turns >= 0) {
-            found = near_faces(*engine, *image, cvision::begin_of_lines(region, side->mrz), length_of(side->mrz),
-                               known_turns);
+            found = near_faces(*engine, *image, region, side->mrz, known_turns);
             // Smaller faces than in portraits need not be sought.
             last = first + 1;
         }

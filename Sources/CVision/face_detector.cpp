@@ -60,12 +60,12 @@ struct FaceDetector::Parts {
 FaceDetector::FaceDetector() : parts(std::make_unique<Parts>()) {}
 FaceDetector::~FaceDetector() = default;
 
-std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray, double sure) {
-    return this->parts->scanner->detect(gray, sure);
+std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray, double sure, size_t levels) {
+    return this->parts->scanner->detect(gray, sure, levels);
 }
 
-std::vector<FaceBox> FaceDetector::detect_frontal(const cv::Mat &gray) {
-    return this->parts->scanner->detect_frontal(gray);
+std::vector<FaceBox> FaceDetector::detect_frontal(const cv::Mat &gray, size_t levels) {
+    return this->parts->scanner->detect_frontal(gray, levels);
 }
 
 struct FaceLandmarker::Parts {
@@ -171,13 +171,15 @@ bool cv_face_detector_is_dlibs(void) {
 
 bool cv_face_scanners_agree(const cv_image *image, size_t *faces, int32_t *lanes) {
     constexpr double every = std::numeric_limits<double>::infinity();
-    const std::vector<cvision::FaceBox> plain = cvision::face_scanner_by_4()->detect(image->gray, every);
+    const std::vector<cvision::FaceBox> plain =
+        cvision::face_scanner_by_4()->detect(image->gray, every, cvision::every_level);
     *faces = plain.size();
     *lanes = 4;
 #ifdef __x86_64__
     if (cvision::registers() == cvision::Registers::by_4) return true;
     *lanes = 8;
-    const std::vector<cvision::FaceBox> wide = cvision::face_scanner_by_8()->detect(image->gray, every);
+    const std::vector<cvision::FaceBox> wide =
+        cvision::face_scanner_by_8()->detect(image->gray, every, cvision::every_level);
     return std::equal(plain.begin(), plain.end(), wide.begin(), wide.end(),
                       [](const auto &a, const auto &b) { return a.rect == b.rect && a.score == b.score; });
 #else

@@ -104,19 +104,12 @@ cv::Rect above_mrz(const cv::Rect &region, const cv_point mrz[4]) {
 }  // namespace
 
 cv::Rect cvision::begin_of_lines(const cv::Rect &region, const cv_point mrz[4]) {
-    constexpr double share = 0.6;
-    const double across = mrz[1].x - mrz[0].x, down = mrz[1].y - mrz[0].y;
-    double x0 = region.x, y0 = region.y, x1 = region.br().x, y1 = region.br().y;
-    if (std::abs(across) >= std::abs(down)) {
-        const double end = mrz[0].x + share * across;
-        across > 0 ? x1 = std::min(x1, end) : x0 = std::max(x0, end);
-    } else {
-        const double end = mrz[0].y + share * down;
-        down > 0 ? y1 = std::min(y1, end) : y0 = std::max(y0, end);
-    }
-    if (x1 - x0 < 1 || y1 - y0 < 1) return region;
-    return cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
-                    cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
+    // Of the lines' length, from their start: the first characters may not have been seen.
+    constexpr double before = 0.3, after = 0.45, height = 0.7;
+    const cv::Point2d begin(mrz[0].x, mrz[0].y), along(mrz[1].x - mrz[0].x, mrz[1].y - mrz[0].y);
+    const cv::Point2d up(along.y, -along.x), from = begin - before * along, to = begin + after * along;
+    const std::vector<cv::Point2f> corners = {from, to, to + height * up, from + height * up};
+    return cv::boundingRect(corners) & region;
 }
 
 cv::Rect cvision::portrait_region(const cv_document_side &side, const cv::Size &size) {
@@ -150,10 +143,11 @@ std::vector<cv_face> cvision::oblique_faces(cv_face_engine &engine, const cv_ima
     if (region.width < 16 || region.height < 16) return {};
     // A portrait's face has an eighth of the MRZ's length.
     const double scale = std::min(4.0, 1.2 * least_box / (mrz.width / 8));
+    const size_t oblique_levels = levels_to(1.2 * 2);
     cv::Mat near;
     cv::resize(upright(region), near, {}, scale, scale * stretch, cv::INTER_LINEAR);
     FaceBox best{{}, least_stretched_score};
-    for (const FaceBox &one : detector_of(engine).detect_frontal(near))
+    for (const FaceBox &one : detector_of(engine).detect_frontal(near, oblique_levels))
         if (one.score > best.score) best = one;
     if (best.rect.empty()) return {};
     const auto back = [&](const cv::Point2d &point) {
@@ -194,8 +188,9 @@ cv_status cv_face_ghost(cv_face_engine *engine, const cv_image *image, const cv_
         if (scale < 1) near = shrunk(near, scaled);
         else cv::resize(near, near, scaled, 0, 0, cv::INTER_LINEAR);
 
+        const size_t levels = levels_to(std::max(1.0, most * scale / least_box));
         FaceBox best{{}, -1};
-        for (const FaceBox &one : detector_of(*engine).detect_frontal(near)) {
+        for (const FaceBox &one : detector_of(*engine).detect_frontal(near, levels)) {
             const double width = one.rect.width / scale;
             if (width <= most && one.score > best.score)
                 best = {{one.rect.x / scale + region.x, one.rect.y / scale + region.y, width, one.rect.height / scale},

@@ -1,5 +1,6 @@
 // The face engine behind the C boundary: loads the models and decides at which sizes and rotations to search.
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <memory>
 #include <opencv2/imgproc.hpp>
@@ -33,6 +34,7 @@ struct Pass {
     double border;
     double least_score;
     bool is_frontal = false;  // searches with the first of the five filters alone, for faces that look straight ahead
+    size_t levels = cvision::every_level;  // the sizes of faces, from 80 px of the scaled image
 };
 
 /// A face with this score ends the search. Below it the detector also finds upside-down faces, so the other passes must not
@@ -61,21 +63,39 @@ constexpr Pass passes[] = {
     {2, 960, 1.5, 0, least_turned_score},
 };
 
+/// Width of a portrait's face over the longer side of its document, at most: 0.24 on cards without an MRZ.
+constexpr double largest_portrait = 0.3;
+
 /// For the crop of a document: portraits have a sixth of its width or more, laser-engraved second portraits a tenth.
-/// Portraits look straight ahead (ISO/IEC 19794-5): enough for what must score so much, but not for the first two passes, which
-/// also find portraits on pages that lie at an angle.
-constexpr Pass document_passes[] = {
+/// Portraits look straight ahead (ISO/IEC 19794-5): one filter is enough but for the first pass, which also finds portraits on
+/// pages that lie at an angle and those that are larger than on any document.
+const Pass document_passes[] = {
     {0, 640, 2, 0, 0},
-    {0, 1024, 2, 0.1, 0},
-    {1, 640, 2, 0, least_turned_score, true},
-    {3, 640, 2, 0, least_turned_score, true},
-    {2, 640, 2, 0, least_turned_score, true},
+    {0, 1024, 2, 0, 0, true, cvision::levels_to(1024.0 / 640 / 1.2)},
+    {1, 640, 2, 0, least_turned_score, true, cvision::levels_to(largest_portrait * 640 / 80)},
+    {3, 640, 2, 0, least_turned_score, true, cvision::levels_to(largest_portrait * 640 / 80)},
+    {2, 640, 2, 0, least_turned_score, true, cvision::levels_to(largest_portrait * 640 / 80)},
 };
 /// The single pass for a side without a portrait: a supposed back may be a front after all, and the face in a card's portrait
 /// has a fifth of its width.
-constexpr Pass back_pass = {0, 480, 2, 0, 0};
+const Pass back_pass = {0, 400, 2, 0, 0, false, cvision::levels_to(largest_portrait * 400 / 80)};
 /// A face on a document with this score needs no further pass: false faces in its text score less.
 constexpr double clear_score = 0.25;
+
+/// Faces above the first characters of an MRZ, which have 0.14 to 0.26 of its length. At the first size the filters reach from
+/// 0.178, and what is a fifth smaller still scores enough: 450, 480, 533 and 590 px found the same faces. The other two are
+/// for those that are dark, tilted or blurred, which score at one size and not at another.
+struct NearPass {
+    double mrz_length;  // in pixels of the scaled image
+    bool is_frontal;
+    size_t levels;
+    double sure;
+};
+const NearPass near_passes[] = {
+    {450, true, cvision::levels_to(0.26 * 450 / 80), 0.25},
+    {640, false, cvision::levels_to(0.26 * 640 / 80), 0.1},
+    {800, true, cvision::levels_to(0.26 * 800 / 80), 0.1},
+};
 
 /// Of the longer side: a face this wide is the image's subject, even with others behind it.
 constexpr double subject_width = 0.2;
@@ -84,7 +104,7 @@ constexpr double subject_width = 0.2;
 constexpr size_t group = 3;
 constexpr Pass group_pass = {0, 1280, 2, 0, believable_score};
 
-/// Longer side to which an image is reduced once, before the passes reduce it further.
+/// An image of twice this longer side or more is halved once, before the passes reduce it further.
 constexpr int workspace_side = 1280;
 
 /// `gray` with its longer side at most `longer_side`, enlarged at most `enlargement` times; `scale` becomes the factor.
@@ -119,8 +139,9 @@ std::vector<FaceBox> find(cvision::FaceDetector &detector, const cv::Mat &gray, 
     const int margin = static_cast<int>(pass.border * std::max(image.cols, image.rows));
     if (margin > 0) cv::copyMakeBorder(image, image, margin, margin, margin, margin, cv::BORDER_CONSTANT, 0);
     std::vector<FaceBox> faces;
-    const std::vector<FaceBox> seen =
-        pass.is_frontal ? detector.detect_frontal(image) : detector.detect(image, std::max(sure, pass.least_score));
+    const std::vector<FaceBox> seen = pass.is_frontal
+                                          ? detector.detect_frontal(image, pass.levels)
+                                          : detector.detect(image, std::max(sure, pass.least_score), pass.levels);
     for (const FaceBox &face : seen) {
         if (face.score < pass.least_score) continue;
         const cv::Rect2d rect((face.rect.x - margin) / scale, (face.rect.y - margin) / scale, face.rect.width / scale,
@@ -213,8 +234,12 @@ bool is_confirmed(cvision::FaceDetector &detector, const cv::Mat &gray, FaceBox 
 }
 
 std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const Search &search) {
-    double reduction;
-    const cv::Mat workspace = scaled_to(image.gray(search.region), workspace_side, 1, reduction);
+    double reduction = 1;
+    cv::Size size = search.region.size();
+    for (; std::max(size.width, size.height) >= 2 * workspace_side; reduction /= 2) {
+        size = {std::max(1, size.width / 2), std::max(1, size.height / 2)};
+    }
+    const cv::Mat workspace = cvision::shrunk(image.gray(search.region), size);
     std::vector<FaceBox> best;
     int turns = 0;
     double best_score = 0;
@@ -260,6 +285,23 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
     }
     if (!faces.empty()) cvision::measure_background(image, faces.front());
     return faces;
+}
+
+/// The portrait's face in the part of `region` above the first characters of `mrz`; empty where none is certain.
+std::vector<cv_face> near_faces(cv_face_engine &engine, const cv_image &image, const cv::Rect &region,
+                                const cv_point mrz[4], int turns) {
+    const cv::Rect likely = cvision::begin_of_lines(region, mrz);
+    const double length = std::hypot(mrz[1].x - mrz[0].x, mrz[1].y - mrz[0].y);
+    if (likely.width < 16 || likely.height < 16) return {};
+    for (const NearPass &near : near_passes) {
+        const double scale = near.mrz_length / std::max(length, 1.0);
+        const Pass pass = {
+            0, cvRound(std::max(likely.width, likely.height) * scale), 2, 0, near.sure, near.is_frontal, near.levels};
+        const Search portrait{likely, &pass, &pass + 1, near.sure, turns, 1, false, near.sure};
+        const std::vector<cv_face> found = search(engine, image, portrait);
+        if (!found.empty()) return found;
+    }
+    return {};
 }
 
 }  // namespace
@@ -321,18 +363,12 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
         const Pass *last = side->bears_portrait ? std::end(document_passes) : &back_pass + 1;
         const cv::Rect region = cvision::portrait_region(*side, image->gray.size());
         std::vector<cv_face> found;
-        if (side->has_mrz && side->bears_portrait && known_turns >= 0) {
-            // The portrait's region at the same scale as in the first pass over the whole.
-            const cv::Rect likely = cvision::begin_of_lines(region, side->mrz);
-            Pass pass = document_passes[0];
-            pass.longer_side =
-                pass.longer_side * std::max(likely.width, likely.height) / std::max(region.width, region.height);
-            const Search near{likely, &pass, &pass + 1, clear_score, known_turns, 1, false, clear_score};
-            if (likely != region) found = search(*engine, *image, near);
+        if (side->bears_portrait && side->has_mrz && known_turns >= 0) {
+            found = near_faces(*engine, *image, region, side->mrz, known_turns);
+            // Smaller faces than in portraits need not be sought.
+            last = first + 1;
         }
-        const bool is_clear =
-            std::any_of(found.begin(), found.end(), [](const cv_face &face) { return face.score >= clear_score; });
-        if (!is_clear) {
+        if (found.empty()) {
             const Search document{region, first, last, clear_score, known_turns, 1, false, clear_score};
             found = search(*engine, *image, document);
         }

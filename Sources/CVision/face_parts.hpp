@@ -2,6 +2,7 @@
 // appears here.
 #pragma once
 #include <array>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <opencv2/core.hpp>
@@ -20,16 +21,24 @@ struct FaceBox {
     double score;
 };
 
+/// Every size of face that the image has room for: as dlib's scanners are made.
+constexpr size_t every_level = 1000;
+
+/// How many sizes, each 6/5 of the one before, reach from the least face to one `ratio` times as wide.
+inline size_t levels_to(double ratio) { return 1 + static_cast<size_t>(std::ceil(std::log(ratio) / std::log(1.2))); }
+
 /// Histogram-of-gradients detector for upright, roughly frontal faces of 80 px and more (dlib).
 class FaceDetector {
 public:
     FaceDetector();
     ~FaceDetector();
     /// Faces of an 8-bit grey image, best score first, overlaps already suppressed. If one that looks straight ahead and stands
-    /// upright has the score `sure`, only such faces are sought.
-    std::vector<FaceBox> detect(const cv::Mat &gray, double sure = std::numeric_limits<double>::infinity());
+    /// upright has the score `sure`, only such faces are sought. `levels` is the number of sizes that are sought, from 80 px, each
+    /// 6/5 of the one before.
+    std::vector<FaceBox> detect(const cv::Mat &gray, double sure = std::numeric_limits<double>::infinity(),
+                                size_t levels = every_level);
     /// The same for faces that look straight ahead and stand upright, as portraits do, in half the time.
-    std::vector<FaceBox> detect_frontal(const cv::Mat &gray);
+    std::vector<FaceBox> detect_frontal(const cv::Mat &gray, size_t levels = every_level);
 
 private:
     struct Parts;
@@ -81,8 +90,8 @@ void measure_background(const cv_image &image, cv_face &face);
 /// The part of the image that shows the document's portrait.
 cv::Rect portrait_region(const cv_document_side &side, const cv::Size &size);
 
-/// The part of `region` from the start of a two-line MRZ to three fifths of its length: portraits are on that side of the page
-/// (Doc 9303-4 §4.2 and -6 §4.2); on the other are text and a second, smaller portrait.
+/// The part of `region` above the first characters of an MRZ: portraits are on that side of the page (Doc 9303-4 §4.2 and -6 §4.2);
+/// on the other are text and a second, smaller portrait. May be empty.
 cv::Rect begin_of_lines(const cv::Rect &region, const cv_point mrz[4]);
 
 /// The portrait of a page that is seen at a low angle, judged by its MRZ: the surest face once the page is stretched, or none.

@@ -208,7 +208,7 @@ void measure_background(const cv_image &image, cv_face &face) {
     constexpr double side = 320;
     const double scale = side / std::max(image.gray.cols, image.gray.rows);
     cv::Mat small, across, down, gradient;
-    if (scale < 1) small = averaged(image.gray, scale);
+    if (scale < 1) small = shrunk(image.gray, {cvRound(image.gray.cols * scale), cvRound(image.gray.rows * scale)});
     else cv::resize(image.gray, small, {}, scale, scale, cv::INTER_LINEAR);
     cv::Sobel(small, across, CV_32F, 1, 0);
     cv::Sobel(small, down, CV_32F, 0, 1);

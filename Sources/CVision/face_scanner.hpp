@@ -17,10 +17,11 @@ class FaceScanner {
 public:
     virtual ~FaceScanner() = default;
     /// Faces of an 8-bit grey image, best score first, overlaps already suppressed. If the first of the five filters finds a
-    /// face with the score `sure`, the others are left out.
-    virtual std::vector<FaceBox> detect(const cv::Mat &gray, double sure) = 0;
+    /// face with the score `sure`, the others are left out. Only `levels` sizes of faces are sought, from 80 px, each 6/5 of the
+    /// one before.
+    virtual std::vector<FaceBox> detect(const cv::Mat &gray, double sure, size_t levels) = 0;
     /// Faces by the first of the five filters alone: those that neither look aside nor are tilted.
-    virtual std::vector<FaceBox> detect_frontal(const cv::Mat &gray) = 0;
+    virtual std::vector<FaceBox> detect_frontal(const cv::Mat &gray, size_t levels) = 0;
 };
 
 /// For every processor.

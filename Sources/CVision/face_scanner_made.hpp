@@ -19,19 +19,22 @@ public:
         }
     }
 
-    std::vector<FaceBox> detect(const cv::Mat &gray, double sure) override {
-        return this->found(gray, this->filters.size(), sure);
+    std::vector<FaceBox> detect(const cv::Mat &gray, double sure, size_t levels) override {
+        return this->found(gray, this->filters.size(), sure, levels);
     }
-    std::vector<FaceBox> detect_frontal(const cv::Mat &gray) override { return this->found(gray, 1, 0); }
+    std::vector<FaceBox> detect_frontal(const cv::Mat &gray, size_t levels) override {
+        return this->found(gray, 1, 0, levels);
+    }
 
 private:
     using Scanner = dlib::frontal_face_detector::image_scanner_type;
     using Filter = dlib::processed_weight_vector<Scanner>;
 
     /// As dlib's object_detector does it, but that a face of the first filter may end the search.
-    std::vector<FaceBox> found(const cv::Mat &gray, size_t count, double sure) {
+    std::vector<FaceBox> found(const cv::Mat &gray, size_t count, double sure, size_t levels) {
         dlib::array2d<unsigned char> pixels(gray.rows, gray.cols);
         for (int y = 0; y < gray.rows; ++y) std::copy_n(gray.ptr<unsigned char>(y), gray.cols, &pixels[y][0]);
+        this->scanner.set_max_pyramid_levels(levels);
         this->scanner.load(pixels);
         std::vector<std::pair<double, dlib::rectangle>> seen;
         std::vector<dlib::rect_detection> all;

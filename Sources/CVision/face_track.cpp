@@ -22,6 +22,10 @@ namespace {
 
 /// Size to which the face's box is scaled before the next search: a little more than the detector's smallest face.
 constexpr double sought_box = 105;
+/// A face that looks straight ahead with this score is the one followed; below it those that look aside are sought too.
+constexpr double sure_score = 0.8;
+/// From 0.76 to 1.5 times the last face's width.
+const size_t follow_levels = cvision::levels_to(1.5 * sought_box / 80);
 /// The window around the last box, in boxes.
 constexpr double window = 1.9;
 /// A lost face is searched for in the whole image once in this many frames.
@@ -53,7 +57,7 @@ bool follow(cv_face_engine &engine, const cv::Mat &gray, cv::Rect2d &box) {
     else cv::resize(gray(region), near, {}, scale, scale, cv::INTER_LINEAR);
     double best = 0;
     bool found = false;
-    for (const FaceBox &face : cvision::detector_of(engine).detect(near)) {
+    for (const FaceBox &face : cvision::detector_of(engine).detect(near, sure_score, follow_levels)) {
         const cv::Rect2d there(face.rect.x / scale + region.x, face.rect.y / scale + region.y, face.rect.width / scale,
                                face.rect.height / scale);
         const double overlap = (there & box).area();
@@ -89,7 +93,7 @@ cv_status cv_face_track(cv_face_engine *engine, cv_face_tracker *tracker, const 
                         cv_error *error) {
     return cvision::guard(error, [&] {
         *frame = {};
-        cv::Mat thumbnail = cvision::averaged(image->gray, cv::Size(32, 32));
+        cv::Mat thumbnail = cvision::shrunk(image->gray, cv::Size(32, 32));
         thumbnail.convertTo(thumbnail, CV_32F);
         frame->scene = tracker->thumbnail.empty() ? 1 : correlation(tracker->thumbnail, thumbnail);
         frame->is_repeated = !tracker->gray.empty() && is_same(tracker->gray, image->gray);

@@ -78,7 +78,7 @@ typedef struct {
     cv_point outline[4];
     bool has_mrz;
     cv_point mrz[4];      ///< of the MRZ in reading direction; portraits are above it
-    bool bears_portrait;  ///< also search for small faces and in other orientations; otherwise one pass of 20 ms
+    bool bears_portrait;  ///< also search for small faces and in other orientations; otherwise one pass of 5 ms
 } cv_document_side;
 
 /// The same for the image of a document, where the sizes of faces are known.

@@ -35,11 +35,12 @@ double stripe_direction(const cv::Mat &gray, const cv::Mat &blob, double scale, 
     cv::Mat piece, mask, gx, gy;
     cv::GaussianBlur(gray(full), piece, {0, 0}, 1.0);
     cv::resize(blob(box), mask, full.size(), 0, 0, cv::INTER_NEAREST);
-    cv::Scharr(piece, gx, CV_32F, 1, 0, 1.0 / 16);
-    cv::Scharr(piece, gy, CV_32F, 0, 1, 1.0 / 16);
-    const double xx = cv::mean(gx.mul(gx), mask)[0], yy = cv::mean(gy.mul(gy), mask)[0],
-                 xy = cv::mean(gx.mul(gy), mask)[0];
-    coherence = std::hypot(xx - yy, 2 * xy) / std::max(1e-6, xx + yy);
+    cv::Scharr(piece, gx, CV_16S, 1, 0);
+    cv::Scharr(piece, gy, CV_16S, 0, 1);
+    gx.setTo(0, mask == 0);
+    gy.setTo(0, mask == 0);
+    const double xx = gx.dot(gx), yy = gy.dot(gy), xy = gx.dot(gy);
+    coherence = std::hypot(xx - yy, 2 * xy) / std::max(1.0, xx + yy);
     return 0.5 * std::atan2(2 * xy, xx - yy);
 }
 
@@ -109,6 +110,10 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
         std::vector<std::vector<cv::Point>> contours;
         cv::findContours(blob, contours, cv::RETR_EXTERNAL, cv::CHAIN_APPROX_NONE);
         if (contours.empty()) continue;
+        const cv::RotatedRect around = cv::minAreaRect(contours[0]);
+        const double own_fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0F, around.size.area());
+        // No rectangle around it is smaller, whatever the direction of its stripes.
+        if (own_fill < least_fill) continue;
         double coherence;
         const double angle = stripe_direction(gray, blob, scale, coherence);
         // Extent of the blob along and across that direction.
@@ -122,8 +127,6 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
         const double fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0, (high_u - low_u) * (high_v - low_v));
         const double longer = std::max(high_u - low_u, high_v - low_v);
         const double shorter = std::min(high_u - low_u, high_v - low_v);
-        const cv::RotatedRect around = cv::minAreaRect(contours[0]);
-        const double own_fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0F, around.size.area());
         // Lines of blurred text have one direction too, but across their length. In perspective or under motion
         // blur, gradients are not square to a barcode's sides: then its own rectangle gives its shape.
         const double reach = (high_u - low_u) / std::max(1.0, high_v - low_v);

@@ -102,6 +102,7 @@ double punched_hole(const cv::Mat &away, const cv::Mat &closed, double limit) {
     cv::Mat like, labels, stats, centroids;
     // Thin print is no hole.
     cv::morphologyEx(closed, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {7, 7}));
+    if (cv::countNonZero(like) == 0) return 0;
     const int count = cv::connectedComponentsWithStats(like, labels, stats, centroids);
     double best = 0;
     for (int index = 1; index < count; ++index) {
@@ -155,6 +156,7 @@ double torn_edge(const cv::Mat &away, const cv::Mat &closed, double limit) {
     cv::Mat like, labels, stats, centroids;
     // An outline that is a little too wide leaves strips of the table, and dark print touches the edge in places.
     cv::morphologyEx(closed, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {5, 5}));
+    if (cv::countNonZero(like) == 0) return 0;
     const int rim = cvRound(0.012 * side), corner = cvRound(0.08 * side);
     const int count = cv::connectedComponentsWithStats(like, labels, stats, centroids);
     double deepest = 0;

@@ -147,7 +147,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         quality->brightness = sharpness.brightness;
         quality->contrast = sharpness.contrast;
 
-        const auto view_at = [&](double scale) {
+        const auto view_at = [&](const cv::Mat &source, double scale) {
             const int halvings = scale < source_scale / 2 ? 2 : 1;
             const cv::Mat reduced =
                 shrunk(source, {std::max(1, source.cols / halvings), std::max(1, source.rows / halvings)});
@@ -158,7 +158,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
             return View(reduced, there, native * reduction, scale / reduction, is_whole);
         };
         const double scale = widest_view / (longer * (is_whole ? 1 : 1 + 2 / margins));
-        const View colours = view_at(scale);
+        const View colours = view_at(source, scale);
         const cv::Mat core = colours.core();
         const cv::Mat some = every_second_row(core);  // of half of the pixels, percentiles are the same
         quality->balanced_chroma = balanced_chroma(some);
@@ -168,7 +168,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         quality->glare_share = glare_share(low, strokes, 0.5);
         if (quality->glare_share > 0 && quality->glare_share < certain_glare) {
             // On twice the size, what fades can be told from what ends: small bright patches are none.
-            const cv::Mat fine = darkest_channel(view_at(2 * widest_view / longer).core());
+            const cv::Mat fine = view_at(darkest_channel(source), 2 * widest_view / longer).core();
             quality->glare_share = glare_share(fine, find_strokes(fine, 1), 1);
         }
 

@@ -89,8 +89,11 @@ double median_of(std::vector<double> values) {
 
 Raster find_raster(const cv::Mat &gray, const cv::Rect &document) {
     if (document.width < side || document.height < side) return {};
-    cv::Mat window;
-    cv::createHanningWindow(window, {side, side}, CV_32F);
+    static const cv::Mat window = [] {
+        cv::Mat made;
+        cv::createHanningWindow(made, {side, side}, CV_32F);
+        return made;
+    }();
     std::vector<double> heights;
     int turned = 0;
     const int columns = std::clamp(document.width / side, 1, 4), rows = std::clamp(document.height / side, 1, 3);

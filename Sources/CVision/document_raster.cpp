@@ -97,10 +97,10 @@ Raster find_raster(const cv::Mat &gray, const cv::Rect &document) {
     std::vector<double> heights;
     int turned = 0;
     const int columns = std::clamp(document.width / side, 1, 4), rows = std::clamp(document.height / side, 1, 3);
-    // Like the squares of a chessboard: the black ones suffice unless peaks stand out of them.
-    for (const int colour : {0, 1}) {
+    // Of three patches in each row and column one suffices, unless peaks stand out of any of those.
+    for (const int first : {0, 1, 2}) {
         for (int row = 0; row < rows; ++row) {
-            for (int column = (row + colour) % 2; column < columns; column += 2) {
+            for (int column = (row + first) % 3; column < columns; column += 3) {
                 const int x = document.x + (columns == 1 ? 0 : (document.width - side) * column / (columns - 1));
                 const int y = document.y + (rows == 1 ? 0 : (document.height - side) * row / (rows - 1));
                 double best;
@@ -109,7 +109,7 @@ Raster find_raster(const cv::Mat &gray, const cv::Rect &document) {
                 turned += has_turned_grids(peaks) ? 1 : 0;
             }
         }
-        if (median_of(heights) < least_peak) break;
+        if (*std::max_element(heights.begin(), heights.end()) < least_peak) break;
     }
     return {median_of(heights), static_cast<double>(turned) / static_cast<double>(heights.size())};
 }

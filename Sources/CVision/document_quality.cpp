@@ -153,8 +153,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
                 shrunk(source, {std::max(1, source.cols / halvings), std::max(1, source.rows / halvings)});
             const double reduction = static_cast<double>(reduced.cols) / full.width;
             std::array<cv_point, 4> there;
-            for (size_t i = 0; i < 4; ++i)
-                there[i] = {(corners[i].x + 0.5) * reduction - 0.5, (corners[i].y + 0.5) * reduction - 0.5};
+            for (size_t i = 0; i < 4; ++i) there[i] = {corners[i].x * reduction, corners[i].y * reduction};
             return View(reduced, there, native * reduction, scale / reduction, is_whole);
         };
         const double scale = widest_view / (longer * (is_whole ? 1 : 1 + 2 / margins));

@@ -58,11 +58,12 @@ struct MissingPieces {
 /// `view` shows the document with `margin` pixels around it.
 MissingPieces missing_pieces(const cv::Mat &view, int margin);
 
-/// Measures of a document's spectrum at the image's own resolution; -1 where the document is smaller than one patch.
+/// Measures of a document's spectrum at the image's own resolution; -1 where the document is smaller than one patch. Of up to twelve
+/// patches, a third is looked at first; the others only where peaks stand out.
 struct Raster {
     double moire =
         -1;  ///< how far the strongest isolated peak stands out of the spectrum around it, median over patches
-    double halftone = -1;  ///< share of the patches with dots on several grids at different angles
+    double halftone = -1;  ///< share of those patches with dots on several grids at different angles
 };
 Raster find_raster(const cv::Mat &gray, const cv::Rect &document);
 

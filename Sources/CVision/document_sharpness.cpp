@@ -15,7 +15,7 @@ namespace {
 constexpr int reference_width = 1000;  // px of document width at which sharpness is compared
 constexpr int least_view = 8;          // px: a side of the view at least
 constexpr int widest_view = 1600;      // px; at this width, edges wider than one pixel are blur, not sampling
-constexpr int fewest_lines = 70;      // along which edges are looked at: the median over more of them is the same
+constexpr int fewest_lines = 70;       // along which edges are looked at: the median over more of them is the same
 
 /// Widths of the strong edges along the rows of `lines` (CV_8U): a monotone run's rise over its steepest step.
 double edge_width_along_rows(const cv::Mat &lines, double least_rise) {

@@ -35,7 +35,7 @@ struct Sharpness {
 Sharpness sharpness_of(const cv::Mat &gray, const std::array<cv_point, 4> &corners, bool is_whole);
 
 /// 95th percentile of max−min over the channels of a flat document, with the tint of its paper (its own or the lamp's) removed:
-/// in a grey copy under any lamp only noise remains. `smooth` is averaged from twice its size.
+/// in a grey copy under any lamp only noise remains. `smooth` shows it at about 500 px, at which little noise is left.
 double balanced_chroma(const cv::Mat &smooth);
 
 /// Thin dark marks on lighter paper, as print is. `low` is the darkest channel of a flat document, which is high only where a pixel

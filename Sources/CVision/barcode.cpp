@@ -225,7 +225,14 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
         const bool striped = std::any_of(regions.begin(), regions.end(), [](const Region &r) { return r.striped; });
         const cv::Matx33d same = cv::Matx33d::eye();
         const size_t quick = striped ? quick_rounds : 1;
-        try_regions(image->gray, regions, same, 0, quick, 0, *found);
+        // Cut out of a large image that it fills, a barcode would be prepared and read again and again at full size.
+        const bool whole_first = std::any_of(regions.begin(), regions.end(), [&](const Region &region) {
+            const cv::Size2d size = extent(region.box);
+            return region.striped && size.area() > 0.8 * image->gray.total() &&
+                   std::max(size.width, size.height) > quick_side;
+        });
+        if (whole_first) whole(widest_scan, true);
+        if (found->entries.empty()) try_regions(image->gray, regions, same, 0, quick, 0, *found);
         if (striped && found->entries.empty() && outline != nullptr) {
             // Without perspective the barcode's stripes are parallel again, and its sides can be distinguished from what touches them.
             const cv::Size2d native = quad_size(outline->corners);
@@ -236,7 +243,8 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
             const std::vector<Region> seen = find_regions(straight, shrunk(straight, reduced));
             try_regions(straight, seen, from_rectified(outline->corners, size), 0, quick, 0, *found);
         }
-        if (found->entries.empty() && (striped || !only_likely)) whole(striped ? widest_scan : quick_side, striped);
+        if (found->entries.empty() && !whole_first && (striped || !only_likely))
+            whole(striped ? widest_scan : quick_side, striped);
         if (found->entries.empty()) {
             const double deadline_milliseconds = thread_milliseconds() + extra_milliseconds;
             try_regions(image->gray, regions, same, quick, stacked_rounds.size(), deadline_milliseconds, *found);

@@ -25,21 +25,22 @@ constexpr double longest = 8;
 /// Regions that are read, of each kind.
 constexpr size_t most_regions = 2;
 
-/// The direction of the gradient (across the stripes) in `blob`, a mask of `gray` at `scale`, by the structure tensor
+/// The direction of the gradient (across the stripes) in `blob`, a mask at `box` of `gray` at `scale`, by the structure tensor
 /// of the full image: exact to a fraction of a degree because hundreds of stripes agree.
-double stripe_direction(const cv::Mat &gray, const cv::Mat &blob, double scale, double &coherence) {
-    const cv::Rect box = cv::boundingRect(blob);
+double stripe_direction(const cv::Mat &gray, const cv::Mat &blob, const cv::Rect &box, double scale,
+                        double &coherence) {
     const cv::Rect full = cv::Rect(cv::Point(cvFloor(box.x / scale), cvFloor(box.y / scale)),
                                    cv::Point(cvCeil(box.br().x / scale), cvCeil(box.br().y / scale))) &
                           cv::Rect(0, 0, gray.cols, gray.rows);
     cv::Mat piece, mask, gx, gy;
     cv::GaussianBlur(gray(full), piece, {0, 0}, 1.0);
-    cv::resize(blob(box), mask, full.size(), 0, 0, cv::INTER_NEAREST);
-    cv::Scharr(piece, gx, CV_32F, 1, 0, 1.0 / 16);
-    cv::Scharr(piece, gy, CV_32F, 0, 1, 1.0 / 16);
-    const double xx = cv::mean(gx.mul(gx), mask)[0], yy = cv::mean(gy.mul(gy), mask)[0],
-                 xy = cv::mean(gx.mul(gy), mask)[0];
-    coherence = std::hypot(xx - yy, 2 * xy) / std::max(1e-6, xx + yy);
+    cv::resize(blob, mask, full.size(), 0, 0, cv::INTER_NEAREST);
+    cv::Scharr(piece, gx, CV_16S, 1, 0);
+    cv::Scharr(piece, gy, CV_16S, 0, 1);
+    gx.setTo(0, mask == 0);
+    gy.setTo(0, mask == 0);
+    const double xx = gx.dot(gx), yy = gy.dot(gy), xy = gx.dot(gy);
+    coherence = std::hypot(xx - yy, 2 * xy) / std::max(1.0, xx + yy);
     return 0.5 * std::atan2(2 * xy, xx - yy);
 }
 
@@ -105,12 +106,18 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
     std::vector<Region> regions;
     for (int index = 1; index < count; ++index) {
         if (stats.at<int>(index, cv::CC_STAT_AREA) < 0.006 * static_cast<double>(small.total())) continue;
-        const cv::Mat blob = labels == index;
+        const cv::Rect box(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
+                           stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT));
+        const cv::Mat blob = labels(box) == index;
         std::vector<std::vector<cv::Point>> contours;
-        cv::findContours(blob, contours, cv::RETR_EXTERNAL, cv::CHAIN_APPROX_NONE);
+        cv::findContours(blob, contours, cv::RETR_EXTERNAL, cv::CHAIN_APPROX_NONE, box.tl());
         if (contours.empty()) continue;
+        const cv::RotatedRect around = cv::minAreaRect(contours[0]);
+        const double own_fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0F, around.size.area());
+        // No rectangle around it is smaller, whatever the direction of its stripes.
+        if (own_fill < least_fill) continue;
         double coherence;
-        const double angle = stripe_direction(gray, blob, scale, coherence);
+        const double angle = stripe_direction(gray, blob, box, scale, coherence);
         // Extent of the blob along and across that direction.
         const double ux = std::cos(angle), uy = std::sin(angle);
         double low_u = 1e9, high_u = -1e9, low_v = 1e9, high_v = -1e9;
@@ -122,8 +129,6 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
         const double fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0, (high_u - low_u) * (high_v - low_v));
         const double longer = std::max(high_u - low_u, high_v - low_v);
         const double shorter = std::min(high_u - low_u, high_v - low_v);
-        const cv::RotatedRect around = cv::minAreaRect(contours[0]);
-        const double own_fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0F, around.size.area());
         // Lines of blurred text have one direction too, but across their length. In perspective or under motion
         // blur, gradients are not square to a barcode's sides: then its own rectangle gives its shape.
         const double reach = (high_u - low_u) / std::max(1.0, high_v - low_v);
@@ -142,7 +147,7 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
         for (cv::Point2f &p : region.quad) p = (p + cv::Point2f(0.5F, 0.5F)) / scale;
         region.striped = striped;
         region.weight =
-            cv::mean(density, blob)[0] * std::sqrt(static_cast<double>(stats.at<int>(index, cv::CC_STAT_AREA)));
+            cv::mean(density(box), blob)[0] * std::sqrt(static_cast<double>(stats.at<int>(index, cv::CC_STAT_AREA)));
         regions.push_back(region);
     }
     std::sort(regions.begin(), regions.end(), [](const Region &a, const Region &b) { return a.weight > b.weight; });

@@ -16,7 +16,7 @@ constexpr double smallest = 0.03, largest = 0.09;
 /// Of a tear, inwards; a corner belongs to both of its edges and is judged elsewhere.
 constexpr double least_tear = 0.03;
 /// A hole shows the table in the card's shadow: its colour times a number from this to 1, and a little more under another light.
-constexpr double deepest_shadow = 0.55, brightest = 1.08;
+constexpr float deepest_shadow = 0.55F, brightest = 1.08F;
 /// Of 255, between a hole and the print around it: what differs less cannot be distinguished from the table.
 constexpr double least_contrast = 30;
 /// Of 255: how far the table's own pixels may lie from one colour; on a table of many colours everything looks like it.
@@ -28,34 +28,50 @@ struct Table {
     double spread;
 };
 
-/// Distances of the colours of `count` pixels from the table's, in light or shadow.
-void distances(const uint8_t *bgr, int count, const cv::Vec3d &table, double *to) {
-    const double square = std::max(1.0, table.dot(table)), t0 = table[0], t1 = table[1], t2 = table[2];
-    for (int x = 0; x < count; ++x) {
-        const double p0 = bgr[3 * x], p1 = bgr[3 * x + 1], p2 = bgr[3 * x + 2];
-        const double light = std::min(std::max((p0 * t0 + p1 * t1 + p2 * t2) / square, deepest_shadow), brightest);
-        const double d0 = p0 - light * t0, d1 = p1 - light * t1, d2 = p2 - light * t2;
-        to[x] = std::sqrt(d0 * d0 + d1 * d1 + d2 * d2);
+/// Distances of colours from the table's, in light or shadow. By channel, so that the compiler computes several at once.
+cv::Mat distances(const cv::Mat &bgr, const cv::Vec3d &table) {
+    std::vector<cv::Mat> channels;
+    cv::split(bgr, channels);
+    const float t0 = static_cast<float>(table[0]), t1 = static_cast<float>(table[1]), t2 = static_cast<float>(table[2]);
+    const float square = std::max(1.0F, t0 * t0 + t1 * t1 + t2 * t2);
+    cv::Mat away(bgr.size(), CV_32F);
+    for (int y = 0; y < bgr.rows; ++y) {
+        const uint8_t *b0 = channels[0].ptr<uint8_t>(y), *b1 = channels[1].ptr<uint8_t>(y),
+                      *b2 = channels[2].ptr<uint8_t>(y);
+        float *to = away.ptr<float>(y);
+        for (int x = 0; x < bgr.cols; ++x) {
+            const float p0 = b0[x], p1 = b1[x], p2 = b2[x];
+            const float light = std::min(std::max((p0 * t0 + p1 * t1 + p2 * t2) / square, deepest_shadow), brightest);
+            const float d0 = p0 - light * t0, d1 = p1 - light * t1, d2 = p2 - light * t2;
+            to[x] = std::sqrt(d0 * d0 + d1 * d1 + d2 * d2);
+        }
     }
+    return away;
 }
 
 Table table_around(const cv::Mat &view, const cv::Rect &document) {
-    cv::Mat outside(view.size(), CV_8U, cv::Scalar(255));
-    const int gap = std::max(4, view.cols / 60);
-    outside(cv::Rect(document.x - gap, document.y - gap, document.width + 2 * gap, document.height + 2 * gap) &
-            cv::Rect(cv::Point(), view.size()))
-        .setTo(0);
-    const cv::Scalar mean = cv::mean(view, outside);
-    const cv::Vec3d colour(mean[0], mean[1], mean[2]);
-    std::vector<double> row(static_cast<size_t>(view.cols)), all;
-    all.reserve(view.total());
-    for (int y = 0; y < view.rows; ++y) {
-        const uint8_t *counted = outside.ptr<uint8_t>(y);
-        distances(view.ptr<uint8_t>(y), view.cols, colour, row.data());
-        for (size_t x = 0; x < row.size(); ++x)
-            if (counted[x] != 0) all.push_back(row[x]);
+    const int gap = std::max(4, view.cols / 60), left = std::max(0, document.x - gap),
+              top = std::max(0, document.y - gap);
+    const int right = std::min(view.cols, document.br().x + gap), bottom = std::min(view.rows, document.br().y + gap);
+    cv::Scalar sum;
+    std::vector<cv::Mat> sides;
+    int count = 0;
+    for (const cv::Rect &side :
+         {cv::Rect(0, 0, view.cols, top), cv::Rect(0, bottom, view.cols, view.rows - bottom),
+          cv::Rect(0, top, left, bottom - top), cv::Rect(right, top, view.cols - right, bottom - top)}) {
+        if (side.empty()) continue;
+        sides.push_back(view(side));
+        sum += cv::sum(sides.back());
+        count += side.area();
     }
-    if (all.empty()) return {colour, 255};
+    const cv::Vec3d colour = cv::Vec3d(sum[0], sum[1], sum[2]) / std::max(1, count);
+    if (count == 0) return {colour, 255};
+    std::vector<float> all;
+    all.reserve(static_cast<size_t>(count));
+    for (const cv::Mat &side : sides) {
+        const cv::Mat away = distances(side, colour);
+        all.insert(all.end(), away.begin<float>(), away.end<float>());
+    }
     const auto most = all.begin() + static_cast<std::ptrdiff_t>(all.size() * 19 / 20);
     std::nth_element(all.begin(), most, all.end());
     return {colour, *most};
@@ -74,26 +90,19 @@ Away away_from_table(const cv::Mat &view, int margin) {
     const Table table = table_around(view, document);
     if (table.spread > most_uneven) return {};
     const double limit = std::max(15.0, table.spread);
-    cv::Mat away(document.size(), CV_32F);
-    std::vector<double> row(static_cast<size_t>(document.width));
-    int64_t alike = 0;
-    for (int y = 0; y < document.height; ++y) {
-        distances(view.ptr<uint8_t>(y + margin) + 3 * margin, document.width, table.colour, row.data());
-        float *to = away.ptr<float>(y);
-        for (int x = 0; x < document.width; ++x) to[x] = static_cast<float>(row[static_cast<size_t>(x)]);
-        for (int x = 0; x < document.width; ++x) alike += to[x] < limit + least_contrast ? 1 : 0;
-    }
+    const cv::Mat away = distances(view(document), table.colour);
+    const int alike = cv::countNonZero(away < limit + least_contrast);
     // If most of the document looks like the table, a hole shows nothing.
     if (alike > document.area() / 2) return {};
     return {away, limit};
 }
 
-double punched_hole(const cv::Mat &away, double limit) {
+double punched_hole(const cv::Mat &away, const cv::Mat &closed, double limit) {
     const double side = std::max(away.cols, away.rows);
     cv::Mat like, labels, stats, centroids;
-    // The table's grain leaves gaps in a hole; thin print is none.
-    cv::morphologyEx(away < limit, like, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_ELLIPSE, {3, 3}));
-    cv::morphologyEx(like, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {7, 7}));
+    // Thin print is no hole.
+    cv::morphologyEx(closed, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {7, 7}));
+    if (cv::countNonZero(like) == 0) return 0;
     const int count = cv::connectedComponentsWithStats(like, labels, stats, centroids);
     double best = 0;
     for (int index = 1; index < count; ++index) {
@@ -142,12 +151,12 @@ cv::Rect inwards(const cv::Rect &box, const cv::Size &size, int edge) {
     return box;
 }
 
-double torn_edge(const cv::Mat &away, double limit) {
+double torn_edge(const cv::Mat &away, const cv::Mat &closed, double limit) {
     const double side = std::max(away.cols, away.rows);
     cv::Mat like, labels, stats, centroids;
     // An outline that is a little too wide leaves strips of the table, and dark print touches the edge in places.
-    cv::morphologyEx(away < limit, like, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_ELLIPSE, {3, 3}));
-    cv::morphologyEx(like, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {5, 5}));
+    cv::morphologyEx(closed, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {5, 5}));
+    if (cv::countNonZero(like) == 0) return 0;
     const int rim = cvRound(0.012 * side), corner = cvRound(0.08 * side);
     const int count = cv::connectedComponentsWithStats(like, labels, stats, centroids);
     double deepest = 0;
@@ -194,7 +203,11 @@ double torn_edge(const cv::Mat &away, double limit) {
 MissingPieces missing_pieces(const cv::Mat &view, int margin) {
     const Away away = away_from_table(view, margin);
     if (away.map.empty()) return {};
-    return {punched_hole(away.map, away.limit), torn_edge(away.map, away.limit)};
+    // What looks like the table, whose grain leaves gaps in it.
+    cv::Mat closed;
+    cv::morphologyEx(away.map < away.limit, closed, cv::MORPH_CLOSE,
+                     cv::getStructuringElement(cv::MORPH_ELLIPSE, {3, 3}));
+    return {punched_hole(away.map, closed, away.limit), torn_edge(away.map, closed, away.limit)};
 }
 
 }  // namespace cvision

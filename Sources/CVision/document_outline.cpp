@@ -45,8 +45,9 @@ Line refined(Line line, const EdgeMap &map) {
             const size_t a = static_cast<size_t>((centre + offset + 2 * angles) % angles);
             for (size_t i = map.first[a]; i < map.first[a + 1]; ++i) {
                 const Edge &edge = map.edges[i];
-                if (edge.nx * line.nx + edge.ny * line.ny < least_cosine) continue;
+                // Most edges lie elsewhere.
                 if (std::abs(edge.x * line.nx + edge.y * line.ny - line.rho) > 2.5 - round) continue;
+                if (edge.nx * line.nx + edge.ny * line.ny < least_cosine) continue;
                 // Sums of whole numbers, the same in any order.
                 n += 1, sx += edge.x, sy += edge.y;
                 sxx += edge.x * edge.x, sxy += edge.x * edge.y, syy += edge.y * edge.y;
@@ -73,7 +74,8 @@ void add_profile(Line &line, const EdgeMap &map) {
     for (int step = 0; step < steps; ++step) {
         const cv::Point2d p = line.at(line.start + step);
         float along = 0, against = 0;
-        for (int offset = -2; offset <= 2; ++offset) {
+        const bool is_outside = p.x < -3 || p.y < -3 || p.x > map.size.width + 2 || p.y > map.size.height + 2;
+        for (int offset = -2; offset <= 2 && !is_outside; ++offset) {
             const int x = cvRound(p.x + offset * line.nx), y = cvRound(p.y + offset * line.ny);
             if (x < 0 || y < 0 || x >= map.size.width || y >= map.size.height) continue;
             const cv::Vec2f n = map.normal.at<cv::Vec2f>(y, x);
@@ -92,14 +94,18 @@ std::vector<Line> find_lines(const EdgeMap &map) {
     for (int a = 0; a < angles; ++a)
         cosines[a] = static_cast<float>(std::cos(a * angle_step)),
         sines[a] = static_cast<float>(std::sin(a * angle_step));
-    cv::Mat votes = cv::Mat::zeros(angles, 2 * reach, CV_32F);
+    // By direction, votes for the distances that are possible in the frame: half of those from -reach to reach.
+    std::array<int, angles> lowest;
+    for (int a = 0; a < angles; ++a)
+        lowest[a] = cvFloor(std::min(0.F, cosines[a] * map.size.width) + std::min(0.F, sines[a] * map.size.height)) - 2;
+    cv::Mat votes = cv::Mat::zeros(angles, reach + 4, CV_32F);
     for (int centre = 0; centre < angles; ++centre) {
         for (int offset = -3; offset <= 3; ++offset) {
             const int a = (centre + offset + angles) % angles;
             float *const row = votes.ptr<float>(a);
             for (size_t i = map.first[centre]; i < map.first[centre + 1]; ++i) {
                 const Edge &edge = map.edges[i];
-                row[cvRound(edge.x * cosines[a] + edge.y * sines[a]) + reach] += 1;
+                row[cvRound(edge.x * cosines[a] + edge.y * sines[a]) - lowest[a]] += 1;
             }
         }
     }
@@ -108,26 +114,27 @@ std::vector<Line> find_lines(const EdgeMap &map) {
     std::vector<Line> lines;
     const float least = 0.08f * static_cast<float>(std::min(map.size.width, map.size.height));
     // The highest vote of each angle, recomputed only where votes were cleared.
-    std::array<float, angles> highest;
+    std::array<double, angles> highest;
     std::array<int, angles> place;
     const auto look = [&](int a) {
-        const float *row = smooth.ptr<float>(a);
-        const float *top = std::max_element(row, row + smooth.cols);
-        highest[a] = *top, place[a] = static_cast<int>(top - row);
+        cv::Point at;
+        cv::minMaxLoc(smooth.row(a), nullptr, &highest[a], nullptr, &at);
+        place[a] = at.x;
     };
     for (int a = 0; a < angles; ++a) look(a);
     while (static_cast<int>(lines.size()) < most_lines) {
         const auto top = std::max_element(highest.begin(), highest.end());
         if (*top * 3 < least) break;
-        const int angle = static_cast<int>(top - highest.begin()), where = place[angle];
+        const int angle = static_cast<int>(top - highest.begin()), rho = place[angle] + lowest[angle];
         Line line;
-        line.nx = cosines[angle], line.ny = sines[angle], line.rho = where - reach;
+        line.nx = cosines[angle], line.ny = sines[angle], line.rho = rho;
         lines.push_back(refined(line, map));
         // Clear the peak's surroundings. A few degrees off, the same line has votes at other distances.
         for (int offset = -5; offset <= 5; ++offset) {
             const int a = (angle + offset + angles) % angles;
             const int width = 4 + 2 * std::abs(offset);
-            const int left = std::max(0, where - width), right = std::min(2 * reach, where + width + 1);
+            const int left = std::clamp(rho - width - lowest[a], 0, smooth.cols);
+            const int right = std::clamp(rho + width + 1 - lowest[a], 0, smooth.cols);
             smooth(cv::Rect(left, a, right - left, 1)).setTo(0);
             if (place[a] >= left && place[a] < right) look(a);
         }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <opencv2/imgproc.hpp>
 #include <optional>
 #include <vector>
@@ -13,116 +12,9 @@
 namespace cvision {
 namespace {
 
-constexpr int reference_width = 1000;  // px of document width at which sharpness is compared
-constexpr int least_view = 8;          // px: a side of the view at least
-constexpr int widest_view = 1600;      // px; at this width, edges wider than one pixel are blur, not sampling
-
-using Histogram = std::array<int, 256>;
-
-double percentile(const Histogram &histogram, double share) {
-    const int count = std::accumulate(histogram.begin(), histogram.end(), 0);
-    int seen = 0;
-    for (int value = 0; value < 256; ++value) {
-        seen += histogram[static_cast<size_t>(value)];
-        if (seen >= share * count && seen > 0) return value;
-    }
-    return 255;
-}
-
-double percentile(const cv::Mat &values, const cv::Mat &mask, double share) {
-    return percentile(histogram_of(values, mask), share);
-}
-
-/// Every how many of `count` rows or columns edges are looked at: the median over more of them is the same.
-int stride_of(int count) { return count > 500 ? 4 : 2; }
-
-/// Widths of the strong edges along every `stride`th row of `lines` (CV_8U): a monotone run's rise over its steepest step.
-double edge_width_along_rows(const cv::Mat &lines, int stride, double least_rise) {
-    std::vector<float> widths;
-    for (int y = 0; y < lines.rows; y += stride) {
-        const uint8_t *p = lines.ptr<uint8_t>(y);
-        int start = 0, steepest = 0, direction = 0;
-        const auto close = [&](int end) {
-            const int rise = std::abs(p[end] - p[start]);
-            if (rise >= least_rise && steepest > 0)
-                widths.push_back(static_cast<float>(rise) / static_cast<float>(steepest));
-        };
-        for (int x = 1; x < lines.cols; ++x) {
-            const int step = p[x] - p[x - 1];
-            const int sign = step > 0 ? 1 : step < 0 ? -1 : direction;
-            if (sign != direction) {
-                close(x - 1);
-                start = x - 1, steepest = 0, direction = sign;
-            }
-            steepest = std::max(steepest, std::abs(step));
-        }
-        close(lines.cols - 1);
-    }
-    if (widths.size() < 50) return 0;
-    const auto middle = widths.begin() + static_cast<std::ptrdiff_t>(widths.size() / 2);
-    std::nth_element(widths.begin(), middle, widths.end());
-    return *middle;
-}
-
-/// Median edge width on the blurrier of the two axes: a hand that moves sideways leaves horizontal edges sharp.
-double edge_width(const cv::Mat &gray) {
-    cv::Mat smooth;
-    cv::GaussianBlur(gray, smooth, {3, 3}, 0.8);
-    const Histogram histogram = histogram_of(smooth, {});
-    const double range = percentile(histogram, 0.98) - percentile(histogram, 0.02);
-    const double least_rise = std::max(12.0, 0.3 * range);
-    const int stride = stride_of(smooth.cols), columns = (smooth.cols + stride - 1) / stride;
-    cv::Mat some(smooth.rows, columns, CV_8U), turned;
-    for (int y = 0; y < smooth.rows; ++y) {
-        const uint8_t *from = smooth.ptr<uint8_t>(y);
-        uint8_t *to = some.ptr<uint8_t>(y);
-        for (int x = 0; x < columns; ++x) to[x] = from[stride * x];
-    }
-    cv::transpose(some, turned);
-    return std::max(edge_width_along_rows(smooth, stride_of(smooth.rows), least_rise),
-                    edge_width_along_rows(turned, 1, least_rise));
-}
-
-/// How much the strong gradients of an image share one direction: coherence of the structure tensor (Bigün and Granlund 1987),
-/// 0 to 1. Text has strokes in every direction; motion blur removes the edges across the movement.
-double coherence(const cv::Mat &gray) {
-    cv::Mat smooth;
-    cv::GaussianBlur(gray, smooth, {5, 5}, 1.2);
-    if (smooth.rows < 3 || smooth.cols < 3) return 0;
-    // Every second row without the border, or its neighbours `x` and `y` away.
-    const auto rows = [&](int x, int y) {
-        return cv::Mat((smooth.rows - 1) / 2, smooth.cols - 2, CV_8U, smooth.ptr(1 + y) + 1 + x, 2 * smooth.step);
-    };
-    // The length within 12 %, without a square root: the larger part and half of the smaller, rounded down.
-    cv::Mat ax, ay, half;
-    cv::absdiff(rows(1, 0), rows(-1, 0), ax);
-    cv::absdiff(rows(0, 1), rows(0, -1), ay);
-    cv::Mat(cv::min(ax, ay)).convertTo(half, CV_8U, 0.5, -0.25);
-    const cv::Mat lengths = cv::max(ax, ay) + half;
-    const Histogram histogram = histogram_of(lengths, {});
-    int64_t seen = 0;
-    int strongest = 255;
-    for (; strongest > 0; --strongest) {
-        seen += histogram[static_cast<size_t>(strongest)];
-        if (static_cast<double>(seen) > 0.01 * static_cast<double>(lengths.total())) break;
-    }
-    const cv::Mat weak = lengths < std::max(6, strongest * 3 / 10);
-    cv::Mat gx, gy;
-    cv::subtract(rows(1, 0), rows(-1, 0), gx, {}, CV_16S);
-    cv::subtract(rows(0, 1), rows(0, -1), gy, {}, CV_16S);
-    gx.setTo(0, weak);
-    gy.setTo(0, weak);
-    const double xx = gx.dot(gx), yy = gy.dot(gy), xy = gx.dot(gy);
-    return xx + yy > 0 ? std::hypot(xx - yy, 2 * xy) / (xx + yy) : 0;
-}
-
-double laplacian_variance(const cv::Mat &gray) {
-    cv::Mat laplacian;
-    cv::Laplacian(gray, laplacian, CV_16S);
-    cv::Scalar mean, deviation;
-    cv::meanStdDev(laplacian, mean, deviation);
-    return deviation[0] * deviation[0];
-}
+constexpr double widest_view = 500;    // px of the view in colour, with what it shows around the document
+constexpr double certain_glare = 0.1;  // of the document; from here on, no second look is taken
+constexpr double margins = 16;         // the document's longer side over what is shown around it
 
 /// The darkest channel: high only where a pixel is bright and colourless.
 cv::Mat darkest_channel(const cv::Mat &bgr) {
@@ -138,64 +30,6 @@ cv::Mat spread_of(const cv::Mat &smooth) {
     const cv::Mat high = cv::max(cv::max(channels[0], channels[1]), channels[2]);
     const cv::Mat low = cv::min(cv::min(channels[0], channels[1]), channels[2]);
     return high - low;
-}
-
-/// Thin dark marks on lighter paper, as text has them at the reference width.
-cv::Mat find_strokes(const cv::Mat &low) {
-    cv::Mat paper;
-    cv::morphologyEx(low, paper, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_RECT, {21, 21}));
-    return (paper - low) > 0.4 * std::max(60.0, percentile(paper, {}, 0.5));
-}
-
-/// Saturated blobs whose surroundings fade gradually, on paper that is not itself saturated.
-///
-/// White paper is as bright as glare and covers up to 90 % of a specimen. Two things distinguish them: text on white paper has
-/// saturated pixels next to its strokes, whereas glare hides the strokes; and glare fades out where a white panel ends sharply.
-double glare_share(const cv::Mat &low, cv::Mat strokes) {
-    constexpr int burnt_from = 247;  // of the darkest channel: bright and colourless at once
-    constexpr double least_solidity =
-        0.6;  // area over that of the convex hull: 1 is a disc, less than half wraps something
-    constexpr double least_area = 0.002;  // of the document: smaller blobs hide nothing
-    const cv::Mat burnt = low >= burnt_from;
-    const double total = static_cast<double>(low.total());
-    if (cv::countNonZero(burnt) < least_area * total) return 0;
-
-    cv::Mat beside, core, labels, stats, centroids;
-    // Twice by 5 is once by 9.
-    const cv::Mat five = cv::getStructuringElement(cv::MORPH_RECT, {5, 5});
-    cv::dilate(strokes, strokes, five);
-    cv::dilate(strokes, beside, five);
-    beside &= ~strokes;
-    const double white_paper =
-        cv::countNonZero(beside & burnt) / std::max(1.0, static_cast<double>(cv::countNonZero(beside)));
-    if (white_paper > 0.5) return 0;
-
-    cv::erode(burnt, core, cv::getStructuringElement(cv::MORPH_ELLIPSE, {17, 17}));
-    const int count = cv::connectedComponentsWithStats(core, labels, stats, centroids);
-    double glaring = 0;
-    for (int index = 1; index < count; ++index) {
-        if (stats.at<int>(index, cv::CC_STAT_AREA) < least_area * total) continue;
-        constexpr int reach = 30;  // beyond the greatest distance that counts
-        const cv::Rect around =
-            cv::Rect(stats.at<int>(index, cv::CC_STAT_LEFT) - reach, stats.at<int>(index, cv::CC_STAT_TOP) - reach,
-                     stats.at<int>(index, cv::CC_STAT_WIDTH) + 2 * reach,
-                     stats.at<int>(index, cv::CC_STAT_HEIGHT) + 2 * reach) &
-            cv::Rect(cv::Point(), labels.size());
-        cv::Mat away, others = labels(around) != index;
-        cv::distanceTransform(others, away, cv::DIST_L2, 3);
-        const double near = percentile(low(around), (away > 9.5) & (away < 13), 0.5);
-        const double far = percentile(low(around), (away > 20) & (away < 28), 0.5);
-        const bool fades = near - far >= 3 || far >= burnt_from;
-        if (near < 225 || !fades) continue;
-        // The reflection of a lamp is a rounded blob; white paper surrounds text and images.
-        std::vector<cv::Point> outline, hull;
-        cv::findNonZero(~others, outline);
-        cv::convexHull(outline, hull);
-        const double solidity = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0, cv::contourArea(hull));
-        if (solidity < least_solidity) continue;
-        glaring += cv::countNonZero(away < 12);
-    }
-    return glaring / total;
 }
 
 /// The median of each channel in the `margin` pixels around a document.
@@ -215,10 +49,14 @@ double occlusion(const cv::Mat &bgr, int margin) {
     cv::Mat colours, skin, labels, stats, centroids;
     cv::cvtColor(bgr, colours, cv::COLOR_BGR2YCrCb);
     cv::inRange(colours, cv::Scalar(60, 140, 77), cv::Scalar(255, 180, 122), skin);
-    cv::morphologyEx(skin, skin, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {9, 9}));
     // Only what is inside and connected to the document's edge.
     const int rim = std::max(3, bgr.cols / 100);
     const cv::Rect document(margin + rim, margin + rim, bgr.cols - 2 * (margin + rim), bgr.rows - 2 * (margin + rim));
+    const cv::Mat seen = skin(document);
+    const int crossing = cv::countNonZero(seen.row(0)) + cv::countNonZero(seen.row(seen.rows - 1)) +
+                         cv::countNonZero(seen.col(0)) + cv::countNonZero(seen.col(seen.cols - 1));
+    if (crossing == 0) return 0;
+    cv::morphologyEx(skin, skin, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {9, 9}));
     // The table's own colour, which may be like skin: wood often is.
     std::optional<cv::Vec3d> table;
     const cv::Mat inside = skin(document);
@@ -262,29 +100,21 @@ struct View {
     int margin;
 
     /// - Parameters:
-    ///   - source: The image at `source_scale`; `corners` refer to the full-size image.
-    ///   - native: Width and height of the document in the image.
-    ///   - scale: Pixels of the view over those of the image.
+    ///   - corners: In `source`.
+    ///   - native: Width and height of the document there.
+    ///   - scale: Pixels of the view over those of `source`.
     ///   - is_whole: Whether the image is the document, without margin: resizing it costs a fifth of a warp.
-    View(const cv::Mat &source, double source_scale, const std::array<cv_point, 4> &corners, cv::Size2d native,
-         double scale, int margin, bool is_whole)
-        : margin(margin) {
-        std::array<cv_point, 4> there;
-        for (size_t i = 0; i < 4; ++i) there[i] = {corners[i].x * source_scale, corners[i].y * source_scale};
-        const cv::Size size(std::max(least_view, cvRound(native.width * scale)),
-                            std::max(least_view, cvRound(native.height * scale)));
-        if (!is_whole) all = rectify(source, there.data(), size, margin);
-        else if (scale == source_scale && size.width <= source.cols && size.height <= source.rows)
-            all = source(cv::Rect(cv::Point(), size));
-        else cv::resize(source, all, size, 0, 0, cv::INTER_LINEAR);
+    View(const cv::Mat &source, const std::array<cv_point, 4> &corners, cv::Size2d native, double scale, bool is_whole)
+        : margin(is_whole ? 0 : static_cast<int>(scale * std::max(native.width, native.height) / margins)) {
+        const cv::Size size(std::max(1, cvRound(native.width * scale)), std::max(1, cvRound(native.height * scale)));
+        if (!is_whole) all = rectify(source, corners.data(), size, margin);
+        else if (scale == 1) all = source;
+        else if (scale > 1) cv::resize(source, all, size, 0, 0, cv::INTER_LINEAR);
+        else all = averaged(source, size);
     }
 
-    /// Without the border, where the outline is uncertain.
     cv::Mat core() const {
-        const cv::Size size(all.cols - 2 * margin, all.rows - 2 * margin);
-        const int inset = std::max(size.width, size.height) / 50;
-        return all(cv::Rect(margin + inset, margin + inset, std::max(1, size.width - 2 * inset),
-                            std::max(1, size.height - 2 * inset)));
+        return all(core_of({all.cols - 2 * margin, all.rows - 2 * margin}) + cv::Point(margin, margin));
     }
 };
 
@@ -303,42 +133,43 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         const double longer = std::max({native.width, native.height, 1.0});
         quality->document_width = longer;
 
-        // A grey view at the image's own sharpness for edges, and one in colour at the reference width.
+        const bool is_whole = outline == nullptr;
         const cv::Mat &source = image->reduced();
         const double source_scale = static_cast<double>(source.cols) / full.width;
-        const double view_scale = std::min(source_scale, widest_view / longer);
         cv::Mat gray_source = image->gray;
         if (source_scale < 1) cv::cvtColor(source, gray_source, cv::COLOR_BGR2GRAY);
-        const bool is_whole = outline == nullptr;
-        const View edges(gray_source, source_scale, corners, native, view_scale, 0, is_whole);
-        const double to_reference = reference_width / std::max<double>(longer * view_scale, least_view);
-        quality->edge_width = edge_width(edges.core()) * to_reference;
+        std::array<cv_point, 4> there;
+        for (size_t i = 0; i < 4; ++i) there[i] = {corners[i].x * source_scale, corners[i].y * source_scale};
+        const Sharpness sharpness = sharpness_of(gray_source, there, is_whole);
+        quality->edge_width = sharpness.edge_width;
+        quality->laplacian_variance = sharpness.laplacian_variance;
+        quality->coherence = sharpness.coherence;
+        quality->brightness = sharpness.brightness;
+        quality->contrast = sharpness.contrast;
 
-        cv::Mat reference_gray;
-        if (to_reference < 1) reference_gray = averaged(edges.core(), to_reference);
-        else cv::resize(edges.core(), reference_gray, {}, to_reference, to_reference, cv::INTER_LINEAR);
-        quality->laplacian_variance = laplacian_variance(reference_gray);
-        quality->coherence = coherence(reference_gray);
-        cv::Scalar mean, deviation;
-        cv::meanStdDev(reference_gray, mean, deviation);
-        quality->brightness = mean[0];
-        quality->contrast = deviation[0];
-
-        const double colour_scale = std::min(source_scale, reference_width / longer);
-        cv::Mat colour_source = source;
-        if (colour_scale < source_scale / 2) colour_source = shrunk(source, {source.cols / 2, source.rows / 2});
-        const double colour_source_scale = static_cast<double>(colour_source.cols) / full.width;
-        const View colours(colour_source, colour_source_scale, corners, native, colour_scale,
-                           is_whole ? 0 : static_cast<int>(colour_scale * longer / 16), is_whole);
-        cv::Mat reference = colours.core();
-        if (to_reference > 1) cv::resize(reference, reference, reference_gray.size());
-        cv::Mat half;
-        cv::resize(reference, half, {}, 0.5, 0.5, cv::INTER_AREA);
-        quality->balanced_chroma = balanced_chroma(half);
-        quality->chroma = percentile(spread_of(half), {}, 0.95);
-        const cv::Mat low = darkest_channel(reference), strokes = find_strokes(low);
+        const auto view_at = [&](const cv::Mat &source, double scale) {
+            const int halvings = scale < source_scale / 2 ? 2 : 1;
+            const cv::Mat reduced =
+                shrunk(source, {std::max(1, source.cols / halvings), std::max(1, source.rows / halvings)});
+            const double reduction = static_cast<double>(reduced.cols) / full.width;
+            std::array<cv_point, 4> there;
+            for (size_t i = 0; i < 4; ++i) there[i] = {corners[i].x * reduction, corners[i].y * reduction};
+            return View(reduced, there, native * reduction, scale / reduction, is_whole);
+        };
+        const double scale = widest_view / (longer * (is_whole ? 1 : 1 + 2 / margins));
+        const View colours = view_at(source, scale);
+        const cv::Mat core = colours.core();
+        const cv::Mat some = every_second_row(core);  // of half of the pixels, percentiles are the same
+        quality->balanced_chroma = balanced_chroma(some);
+        quality->chroma = percentile(spread_of(some), {}, 0.95);
+        const cv::Mat low = darkest_channel(core), strokes = find_strokes(low, 0.5);
         quality->print_share = static_cast<double>(cv::countNonZero(strokes)) / static_cast<double>(strokes.total());
-        quality->glare_share = glare_share(low, strokes);
+        quality->glare_share = glare_share(low, strokes, 0.5);
+        if (quality->glare_share > 0 && quality->glare_share < certain_glare) {
+            // On twice the size, what fades can be told from what ends: small bright patches are none.
+            const cv::Mat fine = view_at(darkest_channel(source), 2 * widest_view / longer).core();
+            quality->glare_share = glare_share(fine, find_strokes(fine, 1), 1);
+        }
 
         // Outside: everything but the document and a rim around it.
         const cv::Mat &small = image->small();
@@ -362,9 +193,10 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
             if (cv::countNonZero(outside) > 0.03 * static_cast<double>(outside.total())) {
                 cv::Mat smooth;
                 cv::blur(small, smooth, {3, 3});
-                quality->background_chroma = percentile(spread_of(smooth), outside, 0.95);
+                quality->background_chroma =
+                    percentile(spread_of(every_second_row(smooth)), every_second_row(outside), 0.95);
             }
-            const double around_scale = std::min(1.0, 500.0 / std::max(colours.all.cols, colours.all.rows));
+            const double around_scale = std::min(1.0, 1 / scale);
             const cv::Mat around = averaged(colours.all, around_scale);
             const int around_margin = static_cast<int>(colours.margin * around_scale);
             quality->occlusion = occlusion(around, around_margin);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
@@ -16,17 +15,6 @@ constexpr double least_difference = 25;  // of 255: a table that differs less fr
 
 constexpr double most_unevenness = 60;  // of 255: between parts of one table, because of light and pattern
 
-/// The value that at least `share` of the counted ones do not exceed.
-int percentile(const std::array<int, 256> &histogram, double share) {
-    const int count = std::accumulate(histogram.begin(), histogram.end(), 0);
-    int seen = 0;
-    for (int value = 0; value < 256; ++value) {
-        seen += histogram[static_cast<size_t>(value)];
-        if (seen >= share * count) return value;
-    }
-    return 255;
-}
-
 }  // namespace
 
 double balanced_chroma(const cv::Mat &smooth) {
@@ -35,15 +23,16 @@ double balanced_chroma(const cv::Mat &smooth) {
     const cv::Mat light = gray >= cv::mean(gray)[0];
     std::vector<cv::Mat> channels;
     cv::split(smooth, channels);
-    std::array<int, 3> paper;
+    std::array<double, 3> paper;
     // The median over the lighter half of the document: its paper.
-    for (int i = 0; i < 3; ++i) paper[i] = std::max(1, percentile(histogram_of(channels[i], light), 0.5));
-    const double level = (paper[0] + paper[1] + paper[2]) / 3.0;
+    for (int i = 0; i < 3; ++i) paper[i] = std::max(1.0, percentile(channels[i], light, 0.5));
+    const double level = (paper[0] + paper[1] + paper[2]) / 3;
     for (int i = 0; i < 3; ++i) channels[i].convertTo(channels[i], CV_8U, level / paper[i]);
     const cv::Mat high = cv::max(cv::max(channels[0], channels[1]), channels[2]);
     const cv::Mat spread = high - cv::min(cv::min(channels[0], channels[1]), channels[2]);
     // The colour of saturated pixels is unknown.
-    return percentile(histogram_of(spread, high < 255), 0.95);
+    const cv::Mat known = high < 255;
+    return cv::countNonZero(known) > 0 ? percentile(spread, known, 0.95) : 0;
 }
 
 double missing_corner(const cv::Mat &view, cv::Size document, int margin) {
@@ -80,12 +69,12 @@ double missing_corner(const cv::Mat &view, cv::Size document, int margin) {
         int alike = 0;
         for (const cv::Vec3d &other : tables) alike += cv::norm(table - other) < most_unevenness;
         if (alike < 3) continue;
-        const int near = at(0.075), from = at(0.045), rim = at(0.006);
+        const int near = at(0.072), from = at(0.043), rim = at(0.005);
         // Inside the rounding of ISO/IEC 7810 (radius 3.18 mm), where scissors would cut.
         const cv::Vec3d tip =
             mean({rim, rim, near, near}, corner, [&](int u, int v) { return u + v > from && u + v < near; });
-        const cv::Vec3d across = mean({at(0.16), at(0.012), at(0.12), at(0.05)}, corner, all);
-        const cv::Vec3d down = mean({at(0.012), at(0.16), at(0.05), at(0.12)}, corner, all);
+        const cv::Vec3d across = mean({at(0.16), at(0.01), at(0.12), at(0.05)}, corner, all);
+        const cv::Vec3d down = mean({at(0.01), at(0.16), at(0.05), at(0.12)}, corner, all);
         const double apart = std::min(cv::norm(across - table), cv::norm(down - table));
         if (apart < least_difference) continue;
         worst = std::max(worst, std::clamp(1 - cv::norm(tip - table) / apart, 0.0, 1.0));

@@ -35,8 +35,18 @@ cv::Mat shrunk(const cv::Mat &image, cv::Size size);
 cv::Mat averaged(const cv::Mat &image, cv::Size size);
 cv::Mat averaged(const cv::Mat &image, double scale);
 
+/// Every second row of `image`, whose pixels it shares.
+inline cv::Mat every_second_row(const cv::Mat &image) {
+    return image.rows < 2 ? image : cv::Mat(image.rows / 2, image.cols, image.type(), image.data, 2 * image.step);
+}
+
 /// How often each value of an 8-bit channel occurs, where `mask` is not 0 or is empty.
 std::array<int, 256> histogram_of(const cv::Mat &values, const cv::Mat &mask);
+
+/// The lowest value that at least `share` of the counted ones do not exceed.
+double percentile(const std::array<int, 256> &histogram, double share);
+/// The same of an 8-bit channel, where `mask` is not 0 or is empty.
+double percentile(const cv::Mat &values, const cv::Mat &mask, double share);
 
 /// Records `status` and `message` in `error` (which may be null) and returns `status`.
 cv_status fail(cv_error *error, cv_status status, const char *message) noexcept;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <opencv2/imgproc.hpp>
 
 #include "hevc_picture.hpp"
@@ -69,6 +70,20 @@ std::array<int, 256> histogram_of(const cv::Mat &values, const cv::Mat &mask) {
     std::transform(counted.begin<float>(), counted.end<float>(), counts.begin(),
                    [](float count) { return static_cast<int>(count); });
     return counts;
+}
+
+double percentile(const std::array<int, 256> &histogram, double share) {
+    const int count = std::accumulate(histogram.begin(), histogram.end(), 0);
+    int seen = 0;
+    for (int value = 0; value < 256; ++value) {
+        seen += histogram[static_cast<size_t>(value)];
+        if (seen >= share * count && seen > 0) return value;
+    }
+    return 255;
+}
+
+double percentile(const cv::Mat &values, const cv::Mat &mask, double share) {
+    return percentile(histogram_of(values, mask), share);
 }
 
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include "image.hpp"
 #include "jpeg_coefficients.hpp"
@@ -49,13 +50,14 @@ Values empty_values(int first, int second) {
 
 /// Whether a frequency's histogram shows an earlier compression; `empty` is then what it left empty.
 bool traces(const std::vector<int16_t> &values, const Blocks &counted, int step, Values &empty) {
-    std::array<double, largest + 1> counts{}, smooth{};
-    double total = 0;
+    std::array<int, largest + 1> found_sizes{};
     for (size_t block = 0; block < values.size(); ++block) {
         const int size = std::abs(static_cast<int>(values[block]));
-        if (counted[block] && size >= 1 && size <= largest) ++counts[static_cast<size_t>(size)], ++total;
+        if (counted[block] && size >= 1 && size <= largest) ++found_sizes[static_cast<size_t>(size)];
     }
-    if (total < fewest_coefficients) return false;
+    std::array<double, largest + 1> counts{}, smooth{};
+    std::copy(found_sizes.begin(), found_sizes.end(), counts.begin());
+    if (std::accumulate(counts.begin(), counts.end(), 0.0) < fewest_coefficients) return false;
     for (int k = 1; k <= largest; ++k) {
         for (int near = std::max(1, k - 3); near <= std::min(largest, k + 3); ++near)
             smooth[static_cast<size_t>(k)] += counts[static_cast<size_t>(near)] / 7;

@@ -40,7 +40,7 @@ typedef struct {
     double print_share;         ///< share of the document under thin dark strokes, 0 to 1
 } cv_quality;
 
-/// Measures `image`; `outline` is null if none was found. `with_moire` costs a third of the time, and is meaningless for an
+/// Measures `image`; `outline` is null if none was found. `with_moire` costs a fifth of the time, and is meaningless for an
 /// image that was reduced while it was decoded.
 cv_status cv_document_quality(const cv_image *image, const cv_outline *outline, bool with_moire, cv_quality *quality,
                               cv_error *error);

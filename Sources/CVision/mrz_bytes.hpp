@@ -7,6 +7,14 @@
 
 namespace cvision::mrz {
 
+/// Outputs that are computed together; channels are padded to whole groups of as many.
+constexpr int outputs_together = 16;
+/// Inputs whose products are added at once.
+constexpr int together = 4;
+constexpr int product_weights = together * outputs_together;
+
+inline int groups_of(int channels) { return (channels + outputs_together - 1) / outputs_together; }
+
 /// Channels, all of them positive, as whole numbers of one unit. The channels of a pixel lie side by side, a margin of zeros
 /// around the pixels.
 struct Bytes {
@@ -36,8 +44,13 @@ struct WholeConvolution {
     std::vector<float> first;  // weights of a first layer, which has one input, as they are
     std::vector<int8_t> weights;
     std::vector<float> units, bias;
+    std::vector<int> order;  // of the products of four inputs: their places in the kernel, rows one after the other
+    int paired = 0;          // of them, which come first in twos, each two fit into sums of 16 bits together
 
     explicit WholeConvolution(const Convolution &convolution, float top = 0);
+
+private:
+    void pair(const std::vector<int8_t> &plain, int products);
 };
 
 /// A network's first layer, over one channel that is no whole number; as of all but the last, only positive answers.

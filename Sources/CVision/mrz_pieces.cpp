@@ -11,19 +11,57 @@
 namespace cvision::mrz {
 namespace {
 
-/// Zero mean and unit deviation over windows of 129 pixels (detector_data.py: normalise), padded to multiples of 16.
+constexpr int window = 129;  // pixels, over which brightness and contrast are evened out
+constexpr int reach = window / 2;
+
+/// Zero mean and unit deviation over windows (detector_data.py: normalise), padded to multiples of 16. A window's sums follow
+/// from those of the one before; as whole numbers they are exact.
 Tensor prepare(const cv::Mat &gray) {
-    cv::Mat f, mean, square;
-    gray.convertTo(f, CV_32F);
-    cv::blur(f, mean, {129, 129}, {-1, -1}, cv::BORDER_REFLECT_101);
-    cv::blur(f.mul(f), square, {129, 129}, {-1, -1}, cv::BORDER_REFLECT_101);
-    cv::Mat variance = cv::max(square - mean.mul(mean), 0.0), deviation;
-    cv::sqrt(variance, deviation);
-    cv::Mat normal = (f - mean) / (deviation + 8.0), padded;
-    cv::copyMakeBorder(normal, padded, 0, (16 - gray.rows % 16) % 16, 0, (16 - gray.cols % 16) % 16,
-                       cv::BORDER_REPLICATE);
-    Tensor out(1, padded.rows, padded.cols);
-    std::copy(padded.begin<float>(), padded.end<float>(), out.values.begin());
+    const int rows = gray.rows, columns = gray.cols;
+    Tensor out(1, (rows + 15) / 16 * 16, (columns + 15) / 16 * 16);
+    const auto mirrored = [](int i, int count) { return cv::borderInterpolate(i, count, cv::BORDER_REFLECT_101); };
+    // Of each column within the window's rows, mirrored columns beside the image included.
+    std::vector<int> sums(size_t(columns) + 2 * reach, 0), squares = sums;
+    const auto enter = [&](int y) {
+        const uint8_t *row = gray.ptr(mirrored(y, rows));
+        for (int x = 0; x < columns; ++x) sums[reach + x] += row[x];
+        for (int x = 0; x < columns; ++x) squares[reach + x] += row[x] * row[x];
+    };
+    const auto leave = [&](int y) {
+        const uint8_t *row = gray.ptr(mirrored(y, rows));
+        for (int x = 0; x < columns; ++x) sums[reach + x] -= row[x];
+        for (int x = 0; x < columns; ++x) squares[reach + x] -= row[x] * row[x];
+    };
+    std::vector<int> beside;
+    for (int x = 0; x < reach; ++x) beside.push_back(mirrored(x - reach, columns));
+    for (int x = 0; x < reach; ++x) beside.push_back(mirrored(columns + x, columns));
+    cv::Mat mean(1, columns, CV_32F), variance(1, columns, CV_32F);
+    auto *means = mean.ptr<float>(), *variances = variance.ptr<float>();
+    for (int y = -reach; y < reach; ++y) enter(y);
+    for (int y = 0; y < rows; ++y) {
+        enter(y + reach);
+        for (int i = 0; i < 2 * reach; ++i) {
+            const int at = i < reach ? i : columns + i;
+            sums[at] = sums[reach + beside[i]], squares[at] = squares[reach + beside[i]];
+        }
+        int sum = 0, square = 0;
+        for (int x = 0; x < window - 1; ++x) sum += sums[x], square += squares[x];
+        constexpr double part = 1.0 / (window * window);
+        for (int x = 0; x < columns; ++x) {
+            sum += sums[x + window - 1], square += squares[x + window - 1];
+            means[x] = float(sum * part), variances[x] = float(square * part);
+            sum -= sums[x], square -= squares[x];
+        }
+        for (int x = 0; x < columns; ++x) variances[x] = std::max(variances[x] - means[x] * means[x], 0.0f);
+        cv::sqrt(variance, variance);
+        const uint8_t *row = gray.ptr(y);
+        float *to = out.plane(0) + size_t(y) * out.columns;
+        for (int x = 0; x < columns; ++x) to[x] = (float(row[x]) - means[x]) / (variances[x] + 8);
+        std::fill(to + columns, to + out.columns, to[columns - 1]);
+        leave(y - reach);
+    }
+    for (int y = rows; y < out.rows; ++y)
+        std::copy_n(out.plane(0) + size_t(rows - 1) * out.columns, out.columns, out.plane(0) + size_t(y) * out.columns);
     return out;
 }
 

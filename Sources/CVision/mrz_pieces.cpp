@@ -16,7 +16,7 @@ constexpr int reach = window / 2;
 
 /// Zero mean and unit deviation over windows (detector_data.py: normalise), padded to multiples of 16. A window's sums follow
 /// from those of the one before; as whole numbers they are exact.
-Tensor prepare(const cv::Mat &gray) {
+[[gnu::always_inline]] inline Tensor prepare_plainly(const cv::Mat &gray) {
     const int rows = gray.rows, columns = gray.cols;
     Tensor out(1, (rows + 15) / 16 * 16, (columns + 15) / 16 * 16);
     const auto mirrored = [](int i, int count) { return cv::borderInterpolate(i, count, cv::BORDER_REFLECT_101); };

@@ -137,8 +137,8 @@ BY_32 void run_in_places(const Bytes &input, const WholeConvolution &c, const st
     const int channels = input.channels, groups = groups_of(c.outputs);
     const int across = (columns + 1) / 2, all = across * ((int(rows.size()) + 1) / 2);
     const size_t inputs_apart = size_t(chunk) * channels, sums_apart = size_t(chunk) * outputs_together;
-    std::vector<int16_t> inputs(places * inputs_apart, 0);
-    std::vector<int32_t> sums(places * sums_apart);
+    std::vector<int16_t, Lined<int16_t>> inputs(places * inputs_apart, 0);
+    std::vector<int32_t, Lined<int32_t>> sums(places * sums_apart);
     for (int first = 0; first < all; first += chunk) {
         const int count = std::min(chunk, all - first);
         for (int tile = 0; tile < count; ++tile) {

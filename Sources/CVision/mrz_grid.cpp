@@ -61,8 +61,9 @@ Columns columns_of(const Tensor &answer) {
         for (int k = 0; k <= classes; ++k) {
             sum += std::exp(to[k] - top);
         }
+        const float whole = top + std::log(sum);
         for (int k = 0; k <= classes; ++k) {
-            to[k] -= top + std::log(sum);
+            to[k] -= whole;
         }
         out.rise.push_back(answer.plane(classes + 1)[x] * 8);
         out.height.push_back(answer.plane(classes + 2)[x]);
@@ -157,8 +158,9 @@ void character_at(const Columns &columns, double position, double pitch, float *
     for (int k = 0; k < classes; ++k) {
         sum += std::exp(logs[k] - top);
     }
+    const float whole = top + std::log(sum);
     for (int k = 0; k < classes; ++k) {
-        logs[k] -= top + std::log(sum);
+        logs[k] -= whole;
     }
 }
 

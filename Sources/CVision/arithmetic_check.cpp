@@ -101,9 +101,11 @@ void check_whole_convolution(cv::RNG &random, cv_arithmetic_check &check) {
             input.at(y, 0)[i] = static_cast<uint8_t>(std::clamp(random.uniform(-30, 158), 0, 127));
     }
     std::vector<int> weights;
+    // Whether products are added in twos depends on how large the weights are.
+    const int largest = random.uniform(20, 181);
     for (int i = 0; i < c.outputs * c.inputs * taps; ++i) {
         const bool first = i % (c.inputs * taps) == 0;
-        weights.push_back(first ? 127 : std::clamp(random.uniform(-180, 181), -127, 127));
+        weights.push_back(first ? 127 : std::clamp(random.uniform(-largest, largest + 1), -127, 127));
         c.weights.push_back(static_cast<float>(weights.back()));
     }
     for (int i = 0; i < c.outputs; ++i) c.bias.push_back(static_cast<float>(random.uniform(-99, 99)));

@@ -9,6 +9,7 @@
 
 #include "cpu.hpp"
 #include "mrz_bytes.hpp"
+#include "mrz_rows.hpp"
 
 // A product that is added in one rounding would make answers depend on the processor.
 #pragma clang fp contract(off)
@@ -16,71 +17,19 @@
 namespace cvision::mrz {
 namespace {
 
-/// Outputs that are computed together; channels are padded to whole groups of as many.
-constexpr int outputs_together = 16;
-/// Inputs whose products are added at once.
-constexpr int together = 4;
-using Floats [[gnu::vector_size(outputs_together * sizeof(float)), gnu::aligned(1), gnu::may_alias]] = float;
-using Ints [[gnu::vector_size(outputs_together * sizeof(int32_t)), gnu::aligned(1), gnu::may_alias]] = int32_t;
-using Octets [[gnu::vector_size(outputs_together), gnu::aligned(1), gnu::may_alias]] = uint8_t;
-
-/// Of a weight in its unit. Two products with `Bytes::greatest` fit into AVX2's sums of 16 bits.
-constexpr float greatest_weight = 127;
-
-int groups_of(int channels) { return (channels + outputs_together - 1) / outputs_together; }
-
-/// One row of answers.
-struct Row {
-    const uint8_t *from;  // the inputs of the first answer
-    size_t step, below;   // bytes to the inputs of the next answer; to the kernel's next row
-    int kernel_rows, run;
-    const int8_t *weights;
-    size_t each;  // weights of a group of outputs
-    const float *units, *bias;
-    const uint8_t *rest;  // null for none
-    float rest_unit;
-    size_t channels;
-    uint8_t *to;
-    float *plain;  // in place of `to`: answers as they are
-};
-
-/// Writes the answers `values`, which are in units of the result.
-[[gnu::always_inline]] inline void write(const Floats &values, uint8_t *to) {
-    const Floats positive = values > 0 ? values : Floats{};
-    const Floats bounded = positive < Bytes::greatest ? positive : Floats{} + Bytes::greatest;
-    *reinterpret_cast<Octets *>(to) = __builtin_convertvector(__builtin_convertvector(bounded + 0.5f, Ints), Octets);
-}
-
-[[gnu::always_inline]] inline void finish(const Row &row, const Ints &sums, int group, int x) {
-    const size_t first = size_t(group) * outputs_together, at = size_t(x) * row.channels + first;
-    Floats values = __builtin_convertvector(sums, Floats) * *reinterpret_cast<const Floats *>(row.units + first);
-    values = values + *reinterpret_cast<const Floats *>(row.bias + first);
-    if (row.plain != nullptr) {
-        *reinterpret_cast<Floats *>(row.plain + at) = values;
-        return;
-    }
-    if (row.rest != nullptr) {
-        const Floats rest = __builtin_convertvector(*reinterpret_cast<const Octets *>(row.rest + at), Floats);
-        values = values + rest * row.rest_unit;
-    }
-    write(values, row.to + at);
-}
-
 void run_plainly(const Row &row, int groups, int columns) {
     for (int group = 0; group < groups; ++group) {
         for (int x = 0; x < columns; ++x) {
             Ints sums = {};
             const int8_t *weights = row.weights + size_t(group) * row.each;
-            for (int y = 0; y < row.kernel_rows; ++y) {
-                const uint8_t *from = row.from + size_t(y) * row.below + size_t(x) * row.step;
-                for (int i = 0; i < row.run; i += together, weights += together * outputs_together) {
-                    for (int output = 0; output < outputs_together; ++output) {
-                        int32_t sum = 0;
-                        for (int input = 0; input < together; ++input) {
-                            sum += from[i + input] * weights[output * together + input];
-                        }
-                        sums[output] += sum;
+            for (int i = 0; i < row.products; ++i, weights += product_weights) {
+                const uint8_t *from = row.from + size_t(x) * row.step + row.offsets[i];
+                for (int output = 0; output < outputs_together; ++output) {
+                    int32_t sum = 0;
+                    for (int input = 0; input < together; ++input) {
+                        sum += from[input] * weights[output * together + input];
                     }
+                    sums[output] += sum;
                 }
             }
             finish(row, sums, group, x);
@@ -98,14 +47,13 @@ BY_64 void tile_by_64(const Row &row, int group, int x) {
     __m512i sums[Pixels][Groups] = {};
     const int8_t *weights = row.weights + size_t(group) * row.each;
     const uint8_t *line = row.from + size_t(x) * row.step;
-    for (int y = 0; y < row.kernel_rows; ++y, line += row.below) {
-        for (int i = 0; i < row.run; i += together, weights += together * outputs_together) {
-            __m512i own[Groups];
-            UNROLLED for (int g = 0; g < Groups; ++g) own[g] = _mm512_loadu_si512(weights + size_t(g) * row.each);
-            UNROLLED for (int p = 0; p < Pixels; ++p) {
-                const __m512i inputs = _mm512_broadcastd_epi32(_mm_loadu_si32(line + size_t(p) * row.step + i));
-                UNROLLED for (int g = 0; g < Groups; ++g) sums[p][g] = _mm512_dpbusd_epi32(sums[p][g], inputs, own[g]);
-            }
+    for (int i = 0; i < row.products; ++i, weights += product_weights) {
+        __m512i own[Groups];
+        UNROLLED for (int g = 0; g < Groups; ++g) own[g] = _mm512_loadu_si512(weights + size_t(g) * row.each);
+        const uint8_t *from = line + row.offsets[i];
+        UNROLLED for (int p = 0; p < Pixels; ++p) {
+            const __m512i inputs = _mm512_broadcastd_epi32(_mm_loadu_si32(from + size_t(p) * row.step));
+            UNROLLED for (int g = 0; g < Groups; ++g) sums[p][g] = _mm512_dpbusd_epi32(sums[p][g], inputs, own[g]);
         }
     }
     UNROLLED for (int p = 0; p < Pixels; ++p) {
@@ -136,23 +84,36 @@ BY_64 void run_by_64(const Row &row, int groups, int columns) {
     }
 }
 
+/// AVX2 adds two products in 16 bits, and four only by a second instruction that widens them; the products of a pair fit into 16
+/// bits together, so that they are widened once.
 template <int Pixels>
 BY_32 void tile_by_32(const Row &row, int group, int x) {
     __m256i sums[Pixels][2] = {};
     const __m256i ones = _mm256_set1_epi16(1);
-    const int8_t *weights = row.weights + size_t(group) * row.each;
+    const auto *weights = reinterpret_cast<const __m256i *>(row.weights + size_t(group) * row.each);
     const uint8_t *line = row.from + size_t(x) * row.step;
-    for (int y = 0; y < row.kernel_rows; ++y, line += row.below) {
-        for (int i = 0; i < row.run; i += together, weights += together * outputs_together) {
-            __m256i own[2];
-            for (int half = 0; half < 2; ++half)
-                own[half] = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(weights) + half);
-            UNROLLED for (int p = 0; p < Pixels; ++p) {
-                const __m256i inputs = _mm256_broadcastd_epi32(_mm_loadu_si32(line + size_t(p) * row.step + i));
-                for (int half = 0; half < 2; ++half) {
-                    const __m256i pairs = _mm256_maddubs_epi16(inputs, own[half]);
-                    sums[p][half] = _mm256_add_epi32(sums[p][half], _mm256_madd_epi16(pairs, ones));
-                }
+    int i = 0;
+    for (; i < row.paired; i += 2, weights += 4) {
+        __m256i own[4];
+        UNROLLED for (int k = 0; k < 4; ++k) own[k] = _mm256_loadu_si256(weights + k);
+        const uint8_t *one = line + row.offsets[i], *other = line + row.offsets[i + 1];
+        UNROLLED for (int p = 0; p < Pixels; ++p, one += row.step, other += row.step) {
+            const __m256i a = _mm256_broadcastd_epi32(_mm_loadu_si32(one));
+            const __m256i b = _mm256_broadcastd_epi32(_mm_loadu_si32(other));
+            UNROLLED for (int half = 0; half < 2; ++half) {
+                const __m256i pair =
+                    _mm256_add_epi16(_mm256_maddubs_epi16(a, own[half]), _mm256_maddubs_epi16(b, own[2 + half]));
+                sums[p][half] = _mm256_add_epi32(sums[p][half], _mm256_madd_epi16(pair, ones));
+            }
+        }
+    }
+    for (; i < row.products; ++i, weights += 2) {
+        const uint8_t *one = line + row.offsets[i];
+        UNROLLED for (int p = 0; p < Pixels; ++p, one += row.step) {
+            const __m256i a = _mm256_broadcastd_epi32(_mm_loadu_si32(one));
+            UNROLLED for (int half = 0; half < 2; ++half) {
+                const __m256i single = _mm256_maddubs_epi16(a, _mm256_loadu_si256(weights + half));
+                sums[p][half] = _mm256_add_epi32(sums[p][half], _mm256_madd_epi16(single, ones));
             }
         }
     }
@@ -266,21 +227,30 @@ void run(const Bytes &input, const WholeConvolution &c, int rows, int columns, c
     Row row{};
     row.channels = size_t(groups) * outputs_together;
     row.step = size_t(c.stride_x) * input.channels;
-    row.below = input.pitch();
-    row.kernel_rows = c.kernel_rows;
-    row.run = c.kernel_columns * input.channels;
+    std::vector<int> offsets;
+    const int run = c.kernel_columns * input.channels;
+    for (const int product : c.order) {
+        const int at = product * together;
+        offsets.push_back(at / run * int(input.pitch()) + at % run);
+    }
+    row.offsets = offsets.data();
+    row.paired = c.paired;
+    row.products = int(offsets.size());
     row.weights = c.weights.data();
-    row.each = size_t(c.kernel_rows) * row.run * outputs_together;
+    row.each = offsets.size() * product_weights;
     row.units = units.data();
     row.bias = bias.data();
     row.rest_unit = rest != nullptr ? rest->unit / unit : 0;
+    std::vector<Row> all;
     for (int y = 0; y < rows; ++y) {
         row.from = input.at(y * c.stride_y - c.pad_y, -c.pad_x);
         row.rest = rest != nullptr ? rest->at(y, 0) : nullptr;
         row.to = out != nullptr ? out->at(y, 0) : nullptr;
         row.plain = plain != nullptr ? plain + row.channels * columns * y : nullptr;
-        run_widest(row, groups, columns);
+        all.push_back(row);
     }
+    if (!c.in_places.empty() && registers() != Registers::by_4) return run_in_places(input, c, all, columns);
+    for (const Row &each : all) run_widest(each, groups, columns);
 }
 
 }  // namespace
@@ -296,46 +266,6 @@ Bytes::Bytes(int wanted, int rows, int columns, float unit)
     for (int y = 0; y < rows; ++y) {
         std::fill_n(at(y, -margin_columns), margin_columns * channels, uint8_t(0));
         std::fill_n(at(y, columns), margin_columns * channels, uint8_t(0));
-    }
-}
-
-WholeConvolution::WholeConvolution(const Convolution &c, float top)
-    : outputs(c.outputs),
-      inputs(c.inputs),
-      kernel_rows(c.kernel_rows),
-      kernel_columns(c.kernel_columns),
-      stride_y(c.stride_y),
-      stride_x(c.stride_x),
-      pad_y(c.pad_y),
-      pad_x(c.pad_x),
-      top(top),
-      bias(c.bias) {
-    const int taps = c.kernel_rows * c.kernel_columns, groups = groups_of(c.outputs);
-    this->bias.resize(size_t(groups) * outputs_together, 0);
-    if (c.inputs == 1) {
-        this->first.assign(size_t(groups) * taps * outputs_together, 0);
-        for (int i = 0; i < c.outputs * taps; ++i) {
-            const int output = i / taps;
-            const int at = (output / outputs_together * taps + i % taps) * outputs_together + output % outputs_together;
-            this->first[at] = c.weights[i];
-        }
-        return;
-    }
-    const int padded = groups_of(c.inputs) * outputs_together;
-    this->units.assign(this->bias.size(), 0);
-    this->weights.assign(size_t(groups) * outputs_together * padded * taps, 0);
-    for (int output = 0; output < c.outputs; ++output) {
-        const float *from = c.weights.data() + size_t(output) * c.inputs * taps;
-        float greatest = 1e-30f;
-        for (int i = 0; i < c.inputs * taps; ++i) greatest = std::max(greatest, std::abs(from[i]));
-        this->units[output] = greatest / greatest_weight;
-        int8_t *to = this->weights.data() + size_t(output / outputs_together) * padded * taps * outputs_together +
-                     output % outputs_together * together;
-        for (int i = 0; i < c.inputs * taps; ++i) {
-            const int input = i / taps, at = i % taps * padded + input;
-            to[at / together * together * outputs_together + at % together] =
-                int8_t(std::lround(from[i] / greatest * greatest_weight));
-        }
     }
 }
 

@@ -7,6 +7,26 @@
 
 namespace cvision::mrz {
 
+/// Outputs that are computed together; channels are padded to whole groups of as many.
+constexpr int outputs_together = 16;
+/// Inputs whose products are added at once.
+constexpr int together = 4;
+constexpr int product_weights = together * outputs_together;
+
+inline int groups_of(int channels) { return (channels + outputs_together - 1) / outputs_together; }
+
+/// Begins where a cache line does, so that no register is loaded from two.
+template <typename Number>
+struct Lined : std::allocator<Number> {
+    template <typename Other>
+    struct rebind {
+        using other = Lined<Other>;
+    };
+    static constexpr std::align_val_t line{64};
+    Number *allocate(size_t count) { return static_cast<Number *>(::operator new(count * sizeof(Number), line)); }
+    void deallocate(Number *at, size_t) noexcept { ::operator delete(at, line); }
+};
+
 /// Channels, all of them positive, as whole numbers of one unit. The channels of a pixel lie side by side, a margin of zeros
 /// around the pixels.
 struct Bytes {
@@ -34,10 +54,17 @@ struct WholeConvolution {
     float top;  // the largest answer that is told apart from larger ones
     // Of each group of outputs side by side, padded with zeros.
     std::vector<float> first;  // weights of a first layer, which has one input, as they are
-    std::vector<int8_t> weights;
+    std::vector<int8_t, Lined<int8_t>> weights;
     std::vector<float> units, bias;
+    std::vector<int> order;  // of the products of four inputs: their places in the kernel, rows one after the other
+    int paired = 0;          // of them, which come first in twos, each two fit into sums of 16 bits together
+    std::vector<int16_t, Lined<int16_t>> in_places;  // the weights for `run_in_places`; empty where that does not pay
 
     explicit WholeConvolution(const Convolution &convolution, float top = 0);
+
+private:
+    void pair(const std::vector<int8_t> &plain, int products);
+    void place(const std::vector<int8_t> &plain);
 };
 
 /// A network's first layer, over one channel that is no whole number; as of all but the last, only positive answers.

@@ -222,11 +222,9 @@ cv::Rect around(const std::vector<Strand> &group, const cv::Mat &gray) {
 
 }  // namespace
 
-double largest_side(cv::Rect region) { return std::max(region.width, region.height) * max_scale; }
-
 Sight find_blocks(const cv::Mat &gray, cv::Rect all, double longer_side) {
     Sight sight;
-    const double scale = std::min(longer_side, largest_side(all)) / std::max(all.width, all.height);
+    const double scale = std::min(longer_side / std::max(all.width, all.height), max_scale);
     auto groups = grouped(strands_of(look(gray, all, scale, &sight.strongest), 4 / scale));
     const auto weak = [](const std::vector<Strand> &group) {
         double cells = 0;

@@ -22,7 +22,4 @@ struct Sight {
 /// Candidate blocks of lines in `region`, scaled so that its longer side has `side` pixels; none when nothing looks like an MRZ.
 Sight find_blocks(const cv::Mat &gray, cv::Rect region, double side);
 
-/// The longer side of a region as the detector sees it, at most: small images are not enlarged further.
-double largest_side(cv::Rect region);
-
 }  // namespace cvision::mrz

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cpu.hpp"
+
 namespace cvision::mrz {
 namespace {
 
@@ -13,6 +15,35 @@ constexpr double outside_weight =
     0.3 / fineness;  // so that a skipped character costs about as much as a cell without one
 
 float clipped(double probability) { return std::max(floor_log, float(std::log(std::max(probability, 1e-9)))); }
+
+/// One step from every position.
+struct Step {
+    const float *before, *here, *blanks;
+    float cost;
+    float *most;    // the likeliest way to each position
+    int16_t *came;  // and where it came from
+    int count;
+};
+
+[[gnu::always_inline]] inline void take(const Step &step) {
+    for (int i = 0; i < step.count; ++i) {
+        const float value = step.before[i] + step.here[i] - step.cost + step.blanks[i];
+        const bool better = value > step.most[i];
+        step.came[i] = better ? int16_t(i) : step.came[i];
+        step.most[i] = better ? value : step.most[i];
+    }
+}
+
+#ifdef __x86_64__
+[[gnu::target("avx2")]] void take_by_8(const Step &step) { take(step); }
+#endif
+
+void take_widest(const Step &step) {
+#ifdef __x86_64__
+    if (registers() != Registers::by_4) return take_by_8(step);
+#endif
+    take(step);
+}
 
 }  // namespace
 
@@ -30,8 +61,9 @@ Columns columns_of(const Tensor &answer) {
         for (int k = 0; k <= classes; ++k) {
             sum += std::exp(to[k] - top);
         }
+        const float whole = top + std::log(sum);
         for (int k = 0; k <= classes; ++k) {
-            to[k] -= top + std::log(sum);
+            to[k] -= whole;
         }
         out.rise.push_back(answer.plane(classes + 1)[x] * 8);
         out.height.push_back(answer.plane(classes + 2)[x]);
@@ -67,20 +99,18 @@ Grid fit_grid(const Columns &columns, int cells, double pitch) {
     }
     for (int cell = 1; cell < cells; ++cell) {
         std::fill(next.begin(), next.end(), -1e9f);
-        // Step by step over all positions, which the compiler takes several at a time.
+        // Step by step over all positions, of which several are taken at a time.
         int16_t *const came = from[cell].data();
         for (int d = low; d <= high && d < n; ++d) {
             const double off = (d - step) / (jitter * step);
-            const float cost = float(0.5 * off * off);
-            const float *const before_step = best.data(), *const blanks = between.data() + d - d / 2;
-            const float *const here = inked.data() + d;
-            float *const most = next.data() + d;
-            for (int i = 0; i < n - d; ++i) {
-                const float value = before_step[i] + here[i] - cost + blanks[i];
-                const bool better = value > most[i];
-                came[i + d] = better ? int16_t(i) : came[i + d];
-                most[i] = better ? value : most[i];
-            }
+            const Step all{best.data(),
+                           inked.data() + d,
+                           between.data() + d - d / 2,
+                           float(0.5 * off * off),
+                           next.data() + d,
+                           came + d,
+                           n - d};
+            take_widest(all);
         }
         best.swap(next);
     }
@@ -128,8 +158,9 @@ void character_at(const Columns &columns, double position, double pitch, float *
     for (int k = 0; k < classes; ++k) {
         sum += std::exp(logs[k] - top);
     }
+    const float whole = top + std::log(sum);
     for (int k = 0; k < classes; ++k) {
-        logs[k] -= top + std::log(sum);
+        logs[k] -= whole;
     }
 }
 

@@ -168,7 +168,8 @@ cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *r
         if (pass.region.empty()) {
             continue;
         }
-        if (enough || (closer && (!unresolved || largest_side(frame) < 1.3 * whole_side))) {
+        // A smaller image has shown all of its pixels to the pass before.
+        if (enough || (closer && (!unresolved || std::max(frame.width, frame.height) <= whole_side))) {
             break;
         }
         const Sight sight = find_blocks(pass.view.gray, pass.region, pass.side);

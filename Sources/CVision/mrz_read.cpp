@@ -161,20 +161,22 @@ cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *r
     }
     std::vector<MRZReading> best;
     const View *shown = nullptr;
-    bool unresolved = false, cut = false;
+    bool unresolved = false, sighted = false, cut = false;
     for (const Pass &pass : passes) {
         const bool enough = !best.empty() && best.front().score > sufficient && !cut;
         const bool closer = pass.side > whole_side;
         if (pass.region.empty()) {
             continue;
         }
-        // A smaller image has shown all of its pixels to the pass before.
-        if (enough || (closer && (!unresolved || std::max(frame.width, frame.height) <= whole_side))) {
+        // A smaller image has shown all of its pixels to the pass before: what that saw at no place, none will see.
+        const bool shown_all = std::max(frame.width, frame.height) <= whole_side && !sighted;
+        if (enough || (closer && (!unresolved || shown_all))) {
             break;
         }
         const Sight sight = find_blocks(pass.view.gray, pass.region, pass.side);
         // Only something like a line that is too small to recognise justifies an enlarged pass.
         unresolved = sight.strongest > promising && sight.finest < small_pitch;
+        sighted = !sight.blocks.empty();
         int read = 0, glanced = 0;
         for (const Block &block : sight.blocks) {
             if (read >= most_read || ++glanced > most_glanced || (!best.empty() && best.front().score > certain)) {

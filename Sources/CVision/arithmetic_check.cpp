@@ -1,6 +1,7 @@
 // Compares mrz_convolution.cpp's sums, whose code depends on the processor, with sums in double precision; mrz_bytes.cpp's with
-// plain sums, and its answers with its own plain code's; face_convolution.cpp's sums like the first; image_average.cpp's averages and
-// face_quality.cpp's colours with OpenCV's. All but sums in floats and colours are equal.
+// plain sums, and its answers with its own plain code's; face_convolution.cpp's sums like the first; mrz_grid.cpp's grids with those
+// of its plain code; image_average.cpp's averages and face_quality.cpp's colours with OpenCV's. All but sums in floats and colours
+// are equal.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "face_parts.hpp"
 #include "image.hpp"
 #include "mrz_bytes.hpp"
+#include "mrz_grid.hpp"
 
 namespace {
 
@@ -210,6 +212,24 @@ void check_face_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     }
 }
 
+/// A grid over random columns.
+void check_grid(cv::RNG &random, cv_arithmetic_check &check) {
+    using namespace cvision::mrz;
+    Columns columns;
+    columns.count = random.uniform(40, 200);
+    for (int i = 0; i < columns.count * (classes + 1); ++i) columns.logits.push_back(random.uniform(-9.f, -0.01f));
+    const int cells = random.uniform(2, 45);
+    const double pitch = random.uniform(12., 20.);
+    Grid made, plain;
+    count_run(check, [&] { made = fit_grid(columns, cells, pitch); });
+    {
+        const cvision::RegisterLimit narrow(cvision::Registers::by_4);
+        plain = fit_grid(columns, cells, pitch);
+    }
+    check.compared += 1;
+    check.different += made.centres != plain.centres || made.score != plain.score;
+}
+
 /// Counts the bytes in which two images differ.
 void compare(const cv::Mat &ours, const cv::Mat &theirs, cv_arithmetic_check &check) {
     const size_t values = theirs.total() * theirs.elemSize();
@@ -276,6 +296,7 @@ cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes
             check_whole_convolution(random, *check);
             check_layers(random, *check);
             check_face_convolution(random, *check);
+            check_grid(random, *check);
             check_average(random, *check);
             check_colours(random, *check);
         }

@@ -40,7 +40,10 @@ struct Step {
 
 void take_widest(const Step &step) {
 #ifdef __x86_64__
-    if (registers() != Registers::by_4) return take_by_8(step);
+    if (registers() != Registers::by_4) {
+        count_wide_run();
+        return take_by_8(step);
+    }
 #endif
     take(step);
 }

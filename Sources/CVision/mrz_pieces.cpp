@@ -5,96 +5,28 @@
 #include <iterator>
 #include <opencv2/imgproc.hpp>
 
-#include "cpu.hpp"
 #include "image.hpp"
 #include "mrz_network.hpp"
 
 namespace cvision::mrz {
 namespace {
 
-constexpr int window = 129;  // pixels, over which brightness and contrast are evened out
-constexpr int reach = window / 2;
-
-/// Adds `added` to each column's sums and takes `removed` away, which may be null.
-[[gnu::always_inline]] inline void move(const uint8_t *added, const uint8_t *removed, int count, int *sums,
-                                        int *squares) {
-    for (int x = 0; x < count; ++x) {
-        const int more = added[x], less = removed != nullptr ? removed[x] : 0;
-        sums[x] += more - less;
-        squares[x] += more * more - less * less;
-    }
-}
-
-/// The pixels of a row with their windows' mean and deviation taken out.
-[[gnu::always_inline]] inline void even_out(const uint8_t *row, const int *sums, const int *squares, int count,
-                                            float *to) {
-    constexpr double part = 1.0 / (window * window);
-    for (int x = 0; x < count; ++x) {
-        const auto mean = float(sums[x] * part), square = float(squares[x] * part);
-        const float variance = square - mean * mean;
-        to[x] = (float(row[x]) - mean) / (__builtin_elementwise_sqrt(variance > 0 ? variance : 0.0f) + 8);
-    }
-}
-
-#ifdef __x86_64__
-[[gnu::target("avx2")]] void move_by_8(const uint8_t *added, const uint8_t *removed, int count, int *sums,
-                                       int *squares) {
-    move(added, removed, count, sums, squares);
-}
-[[gnu::target("avx2")]] void even_out_by_8(const uint8_t *row, const int *sums, const int *squares, int count,
-                                           float *to) {
-    even_out(row, sums, squares, count, to);
-}
-#endif
-
-void move_widest(const uint8_t *added, const uint8_t *removed, int count, int *sums, int *squares) {
-#ifdef __x86_64__
-    if (registers() != Registers::by_4) return move_by_8(added, removed, count, sums, squares);
-#endif
-    move(added, removed, count, sums, squares);
-}
-
-void even_out_widest(const uint8_t *row, const int *sums, const int *squares, int count, float *to) {
-#ifdef __x86_64__
-    if (registers() != Registers::by_4) return even_out_by_8(row, sums, squares, count, to);
-#endif
-    even_out(row, sums, squares, count, to);
-}
-
-/// Zero mean and unit deviation over windows (detector_data.py: normalise), padded to multiples of 16. A window's sums follow
-/// from those of the one before; as whole numbers they are exact.
+/// Zero mean and unit deviation over windows of 129 pixels (detector_data.py: normalise), padded to multiples of 16. Sums of bytes
+/// are whole numbers, which takes OpenCV less time than sums of floats; scaled in doubles, they stay as exact.
 Tensor prepare(const cv::Mat &gray) {
-    const int rows = gray.rows, columns = gray.cols;
-    Tensor out(1, (rows + 15) / 16 * 16, (columns + 15) / 16 * 16);
-    const auto mirrored = [](int i, int count) { return cv::borderInterpolate(i, count, cv::BORDER_REFLECT_101); };
-    const auto row_at = [&](int y) { return gray.ptr(mirrored(y, rows)); };
-    // Of each column within the window's rows, mirrored columns beside the image included; of each window of a row.
-    std::vector<int> sums(size_t(columns) + 2 * reach, 0), squares = sums, all(columns), all_squares(columns);
-    std::vector<int> beside;
-    for (int x = 0; x < reach; ++x) beside.push_back(mirrored(x - reach, columns));
-    for (int x = 0; x < reach; ++x) beside.push_back(mirrored(columns + x, columns));
-    for (int y = -reach; y <= reach; ++y)
-        move_widest(row_at(y), nullptr, columns, sums.data() + reach, squares.data() + reach);
-    for (int y = 0; y < rows; ++y) {
-        if (y > 0) {
-            move_widest(row_at(y + reach), row_at(y - reach - 1), columns, sums.data() + reach, squares.data() + reach);
-        }
-        for (int i = 0; i < 2 * reach; ++i) {
-            const int at = i < reach ? i : columns + i;
-            sums[at] = sums[reach + beside[i]], squares[at] = squares[reach + beside[i]];
-        }
-        int sum = 0, square = 0;
-        for (int x = 0; x < window - 1; ++x) sum += sums[x], square += squares[x];
-        for (int x = 0; x < columns; ++x) {
-            all[x] = sum += sums[x + window - 1], all_squares[x] = square += squares[x + window - 1];
-            sum -= sums[x], square -= squares[x];
-        }
-        float *to = out.plane(0) + size_t(y) * out.columns;
-        even_out_widest(gray.ptr(y), all.data(), all_squares.data(), columns, to);
-        std::fill(to + columns, to + out.columns, to[columns - 1]);
-    }
-    for (int y = rows; y < out.rows; ++y)
-        std::copy_n(out.plane(0) + size_t(rows - 1) * out.columns, out.columns, out.plane(0) + size_t(y) * out.columns);
+    const cv::Size window(129, 129);
+    cv::Mat pixels, mean, square, deviation, padded;
+    cv::boxFilter(gray, mean, CV_64F, window, {-1, -1}, true, cv::BORDER_REFLECT_101);
+    cv::sqrBoxFilter(gray, square, CV_64F, window, {-1, -1}, true, cv::BORDER_REFLECT_101);
+    mean.convertTo(mean, CV_32F);
+    square.convertTo(square, CV_32F);
+    cv::sqrt(cv::max(square - mean.mul(mean), 0.0), deviation);
+    cv::subtract(gray, mean, pixels, {}, CV_32F);
+    const cv::Mat normal = pixels / (deviation + 8.0);
+    cv::copyMakeBorder(normal, padded, 0, (16 - gray.rows % 16) % 16, 0, (16 - gray.cols % 16) % 16,
+                       cv::BORDER_REPLICATE);
+    Tensor out(1, padded.rows, padded.cols);
+    std::copy(padded.begin<float>(), padded.end<float>(), out.values.begin());
     return out;
 }
 

@@ -1,6 +1,6 @@
 // Averaging by area, as OpenCV's INTER_AREA does for factors that are no whole numbers, to the same bits: OpenCV adds each product
 // to memory, where the next one waits for it. Here eight results stay in a register over all of their products.
-// Saves 10.2 % of a side without VIZ text [9.9–10.4, processor time, 4 turns of 95 images] over OpenCV's (Tests/FIGURES.md).
+// Saves 12 % of a side without VIZ text [7–20, processor time, 6 turns of 95 images] over OpenCV's (Tests/FIGURES.md).
 #include <algorithm>
 #include <cfloat>
 #include <cmath>

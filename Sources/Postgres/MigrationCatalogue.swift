@@ -2,7 +2,7 @@
 ///
 /// The digests of the objects as the files created them are kept in `public.insp_object`. Comparing with a second copy of the
 /// schema would need no table, but would lock the schema's name for seconds: only if the table is missing is that done
-/// (``built(by:on:)``). Partitions come and go and are left out, except for their own rights, of which none has any; so are owners,
+/// (``built(by:on:)``). Partitions come and go and are left out, except for rights of their own, which none has; so are owners,
 /// which a restored backup may change.
 enum MigrationCatalogue {
     /// One object: `function insp.wake(p_lane smallint)`, `index insp.job_pkey`, `column insp.job.id`.

@@ -17,8 +17,8 @@ private enum Surroundings {
 }
 
 extension TextReader {
-    /// The text around the face of a selfie: labels, days and an MRZ stand next to a document's portrait, next to a person nothing of
-    /// that size. Takes 3 ms if there is none.
+    /// The text around the face of a selfie: labels, days and an MRZ stand next to a document's portrait; next to a living
+    /// person nothing of that size does. Takes 3 ms if there is none.
     ///
     /// - Returns: `nil` without the face's points.
     package func text(around face: FaceFacts, in image: DecodedImage) throws(InspectError) -> TextAroundFace? {

@@ -1,7 +1,7 @@
 import Foundation
 import InspectCore
 
-/// Numbers that follow from the run's seed . Each use has a sequence of its own, which others do not shift.
+/// Numbers that follow from the run's seed. Each use has its own sequence, which others do not shift.
 ///
 /// `TEST_SEED` draws the numbers of one seed again; else each run has its own, which is printed.
 package struct TestRandom: RandomNumberGenerator, Sendable {

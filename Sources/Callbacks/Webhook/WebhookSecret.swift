@@ -12,8 +12,8 @@ package struct WebhookSecret: Sendable, Equatable {
 
     /// Decodes a secret; the prefix is optional, as for the reference libraries.
     ///
-    /// Standard Webhooks asks for 24 to 64 bytes, but shorter secrets are in use (Svix documents one of 18 bytes), so 16,
-    /// the minimum that resists guessing, are accepted.
+    /// Standard Webhooks asks for 24 to 64 bytes, but shorter secrets are in use (Svix documents one of 18 bytes), so secrets
+    /// of 16 bytes, the minimum that resists guessing, are accepted too.
     ///
     /// - Returns: `nil` if the text is not base64 of 16 to 64 bytes.
     package init?(_ text: String) {

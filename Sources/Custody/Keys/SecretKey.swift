@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import Glibc
 
-/// The 256 bits of a key, in memory that is locked if that is allowed and overwritten at the end.
+/// The 256 bits of a key, in memory that is overwritten at the end and, if that is allowed, locked.
 package final class SecretKey: Sendable {
     /// Bytes of a key.
     static let count = SecretMemory.cell

@@ -62,8 +62,8 @@ enum MotionRules {
         return LivenessVerdict(outcome: .pass, steps: steps, scores: scores)
     }
 
-    /// How often frames made up for a guessed sequence are accepted: one sequence against another, both drawn at random, if
-    /// blinks count as seen whenever they are asked for, since people blink all the time.
+    /// How often frames made up for a guessed sequence are accepted: one sequence against another, both drawn at random,
+    /// assuming that blinks count as seen whenever they are asked for, since people blink all the time.
     package static func guessRate(steps: Int, motions: [LivenessChallenge.Step]) -> Double {
         var sequences: [[LivenessChallenge.Step]] = [[]]
         for _ in 0..<steps {

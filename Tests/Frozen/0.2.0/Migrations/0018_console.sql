@@ -70,7 +70,7 @@ CREATE TABLE insp.case_lease (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 COMMENT ON TABLE insp.case_lease IS 'Cases (jobs that wait for a review) that somebody has taken at the console';
 COMMENT ON COLUMN insp.case_lease.job_id IS 'The job';
-COMMENT ON COLUMN insp.case_lease.actor IS 'Who has it; until then, nobody else can decide it at the console';
+COMMENT ON COLUMN insp.case_lease.actor IS 'Who has it; nobody else can decide it at the console while the lease lasts';
 COMMENT ON COLUMN insp.case_lease.taken_at IS 'Since when';
 COMMENT ON COLUMN insp.case_lease.until IS 'When it is free again; each view of it extends it';
 GRANT SELECT ON insp.case_lease TO insp_operator, insp_auditor;

@@ -8,7 +8,7 @@ BEGIN
         SELECT * FROM (VALUES
             ('insp_producer', 'inspectd: may enqueue, cancel and read the results of jobs'),
             ('insp_worker', 'inspectd: the worker processes; may claim jobs, read parts and deliver callbacks'),
-            ('insp_operator', 'inspectd: may read every view and steer the queue'),
+            ('insp_operator', 'inspectd: may read every view and control the queue'),
             ('insp_reviewer', 'inspectd: may read results that wait for a review, and decide them'),
             ('insp_auditor', 'inspectd: may read views, events and the record'),
             ('insp_signer', 'inspectd: may read the record and add signed checkpoints of it'),

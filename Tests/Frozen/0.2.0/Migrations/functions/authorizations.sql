@@ -38,7 +38,7 @@ BEGIN
             q.key ~ '^[A-Za-z0-9_.-]{1,64}$' AND jsonb_typeof(q.value) = 'string' AND length(q.value #>> '{}') <= 1000
             AND q.key <> ALL (ARRAY['grant_type', 'client_id', 'client_secret', 'assertion', 'scope'])), true)
         FROM jsonb_each(CASE jsonb_typeof(a.parameters) WHEN 'object' THEN a.parameters ELSE '{}' END) q), 'parameters',
-        'parameters is a JSON object of at most 20 texts, such as {"audience": "callbacks"}; what has a setting of its own is not among them.');
+        'parameters is a JSON object of at most 20 texts, such as {"audience": "callbacks"}; they must not repeat what has its own setting.');
     IF a.provider IN ('client_credentials', 'assertion') THEN
         IF a.token_url IS NULL THEN
             PERFORM insp.refuse('CALLBACK_URL_MISSING', 'the token URL');

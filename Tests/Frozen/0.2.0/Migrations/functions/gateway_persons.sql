@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_face_ids(integer, text, bytea) IS
-    'A face id as it is in sealed jobs and, by an index, in plain ones; null: nothing is sealed';
+    'A face id as sealed jobs store it, and, found by its index, as plain jobs do; null: nothing is sealed';
 
 CREATE OR REPLACE FUNCTION insp.gateway_face(
     p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea DEFAULT NULL

@@ -213,7 +213,7 @@ template <int Lanes>
 [[gnu::always_inline]] inline void convolve_minimally(const Maps &input, const Convolution &layer, bool adds,
                                                       Maps &output, std::vector<float> &scratch) {
     const int most = most_tiled / std::max(layer.inputs, layer.outputs);
-    // Planes at distances of a power of two would displace each other from the cache, hence 32 numbers more.
+    // Planes at distances of a power of two would displace each other from the cache: so there are 32 numbers more.
     const size_t factor_plane = static_cast<size_t>(most * layer.inputs + 32),
                  product_plane = static_cast<size_t>(most * layer.outputs + 32);
     scratch.resize(std::max(scratch.size(), points * (factor_plane + product_plane)));

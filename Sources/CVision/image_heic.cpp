@@ -220,8 +220,8 @@ cv_status decode_tiles(Source source, const heif::File &file, uint32_t item, siz
     return CV_OK;
 }
 
-/// A plane of chroma in the size of luma, up to `size`. A sample of half the width lies at the left of its two pixels, one of half
-/// the height between them, unless a picture says otherwise, which none does (ITU-T H.265, figure E.1).
+/// A plane of chroma enlarged to the size of luma, up to `size`. A sample that covers two pixels of a row lies at the left one; one
+/// that covers two rows lies between them (ITU-T H.265, figure E.1). Pictures may say otherwise, but none does.
 cv::Mat enlarged(const cv::Mat &plane, cv::Size step, cv::Size size) {
     cv::Mat rows = plane;
     if (step.height > 1) {

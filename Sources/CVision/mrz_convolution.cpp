@@ -1,7 +1,7 @@
 // Convolutions as correlations over one long row: in an image whose rows include their padding, the inputs of each pixel are at
 // fixed distances, so that nothing is gathered first and a block of pixels stays in registers over all inputs.
 // Saves 23 % of a side's processor time [19–28, 10 turns of 16 images, AMD EPYC] over OpenCV's network module in the MRZ's
-// networks, which were read so then, and 19 % [18–20, 4 turns of 32 images, Intel Xeon] in VIZ text's (Tests/FIGURES.md).
+// networks, which used it then, and 19 % [18–20, 4 turns of 32 images, Intel Xeon] in VIZ text's (Tests/FIGURES.md).
 // Winograd's minimal filtering (mrz_winograd.cpp) would save too little here. VIZ text is read so: over whole numbers, as in mrz_bytes.cpp, a
 // third less time would be spent on its lines, but two fields fewer of 172 were right.
 #include <algorithm>

@@ -46,7 +46,7 @@ package enum Seal {
     package static let version: UInt8 = 1
     /// Bytes before the ciphertext: version, key id, nonce.
     static let headerCount = 1 + 16 + AES256GCM.nonceCount
-    /// Bytes by which sealing makes a text longer.
+    /// How many bytes sealing adds.
     static let overhead = Self.headerCount + AES256GCM.tagCount
 
     private static let label = "inspectd seal 1"

@@ -226,7 +226,7 @@ extension WorkerMachine {
         return .wait(next.map { max(.milliseconds(1), min(.seconds(1), $0 - now)) } ?? .seconds(1))
     }
 
-    /// Whose rows are still held is known: returns what can be written now, each job by itself.
+    /// Called once it is known whose rows are still held: returns what can be written now, each job separately.
     ///
     /// - Parameters:
     ///   - locked: `nil` if the database did not say.

@@ -213,7 +213,7 @@ struct CallbackBodyTests {
     struct Changes: Sendable {
         /// `OWN` and `OTHER` are two origins of the receiver; the endpoint's URL is at the first.
         var settings: String
-        /// Whether the job brought a URL at `OTHER`.
+        /// Whether the job has its own callback URL, at `OTHER`.
         var bringsURL = false
         /// Whether the body is to hold the result.
         var hasResult: Bool

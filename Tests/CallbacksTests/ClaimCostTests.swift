@@ -164,7 +164,7 @@ import Testing
         let store = CallbackStore(connection: connection, worker: "test", lease: .seconds(60))
         let (claim, rows) = try await self.rows(on: connection) { try await store.claim(256) }
         #expect(rows < 20 * 256, "a claim of 256 reads \(rows) rows")
-        // Every other endpoint's, and of the ordered one's the first of each key that has none under way before it.
+        // Those of every other endpoint, and for the ordered endpoint the first of each key with none under way before it.
         let own = claim.callbacks.filter { $0.endpoint.id == 1 }.map(\.id)
         #expect(!own.isEmpty && own.allSatisfy { $0 > 1_020_000 })
         let keys = try await connection.query(

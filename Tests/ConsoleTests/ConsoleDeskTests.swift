@@ -54,7 +54,7 @@ import Testing
         #expect(try await site.count(seen) >= 1)
         #expect(try await site.count("insp.record WHERE chain = 'access' AND subject = '\(foreign)'") == 0)
         #expect(try await ann.get("/cases/\(rerun)").text.contains(path))
-        // A case that is decided is nobody's, so a person's other results stay closed.
+        // Nobody holds a decided case, so the person's other results stay closed.
         let looks = "insp.record WHERE chain = 'access' AND subject = '\(one)'"
         #expect(try await ann.post("/cases/\(rerun)/decide", ["decision": "PASSED"]).status == 303)
         let before = try await site.count(looks)

@@ -76,7 +76,7 @@ cp "$data/server.pem" database.pem
 certificate gateway gateway
 cd ..
 
-# The first block installs packages: Tests/image.sh has run it before the system booted, for here is no network.
+# The first block installs packages: Tests/image.sh has run it before the system booted, since there is no network here.
 block Hosts sh 2 >install.sh
 (cd release && bash -euo pipefail ../install.sh) >&2 || fail "the commands of DEPLOYING.md"
 block Roles sql 2 | admin
@@ -110,7 +110,7 @@ within 60 finished "$job" || fail "the job: $(owner -c "SELECT insp.job_result('
 what=$(call "https://127.0.0.1:8443/inspectionjob/$job")
 grep -q '"format": *"TD3"' <<<"$what" && grep -q '"similarity"' <<<"$what" || fail "the job found $what"
 
-# What the unit takes away is gone indeed, not only in its file.
+# The rights that the unit takes away are really gone, not only in its file.
 status() { sed -n "s/^$1:\t*//p" "/proc/$(main worker)/status"; }
 [ "$(status Seccomp) $(status NoNewPrivs) $(status CapBnd)" = "2 1 0000000000000000" ] || fail "the worker's sandbox"
 [ "$(stat -c %u "/proc/$(main worker)")" -ge 61184 ] || fail "the worker's account is not a dynamic one"

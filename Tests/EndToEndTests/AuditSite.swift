@@ -5,7 +5,7 @@ import Testing
 
 /// A database with a record, a signing key, and `inspectd audit` as its users run it.
 struct AuditSite {
-    /// What `inspectd audit verify` prints of a fault.
+    /// A fault as `inspectd audit verify` prints it.
     struct Fault: Equatable, CustomStringConvertible {
         var kind: String
         var chain: String?

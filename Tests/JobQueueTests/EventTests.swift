@@ -169,7 +169,7 @@ import Testing
         var reader = Reader()
         for job in Int64(1)...3 { try await fixture.admin.execute(self.cancel(job)) }
         try await self.number(fixture.admin)
-        // What the standby has, a job's event that waits for its place among it.
+        // The standby's data, including a job's event that waits for its place.
         try await fixture.admin.execute("CREATE TABLE public.cursor AS TABLE insp.event_cursor; \(self.cancel(4))")
         try await fixture.admin.execute("CREATE TABLE public.batch AS TABLE insp.event_batch")
         _ = try await reader.read(fixture.admin)

@@ -225,7 +225,7 @@ import Testing
         #expect(try await enqueue(1) == "PAYLOAD_INVALID")
         #expect(try await enqueue(1, #","idempotencyKey":"k2""#) == "PAYLOAD_INVALID")
         #expect(try await fixture.count("insp.job") == 1)
-        // What names another partner's key keeps none, and could be used against that partner if it counted.
+        // A job that names another partner's key does not keep that key; otherwise it could be used against that partner.
         #expect(UUID(uuidString: try await enqueue(1, partner: "other")) != nil)
         _ = try await fixture.client.cancel(first)
         let again = try await fixture.admin.query("SELECT insp.rerun($1)", [.text(first)])[0].string(0)

@@ -11,7 +11,7 @@ import Testing
         QueueFixture.byURL.dropLast() + #","idempotencyKey":"\#(key)"\#(more)}"#
     }
 
-    /// The key is found taken, retention removes it, and only then the job behind it is looked up.
+    /// The key is found taken, retention removes it, and only then is the job behind it looked up.
     @Test func `A key that retention removes meanwhile is not a job's id`() async throws {
         let fixture = try await QueueFixture()
         let first = try await fixture.enqueue(many: [Data(Self.keyed("a").utf8)])[0]

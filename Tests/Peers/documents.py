@@ -135,14 +135,14 @@ def main():
         splits.append(f"| {step} | {statistics.median(times):.0f} | {percentile(times, 0.95):.0f} |")
     tesseract = subprocess.run(["tesseract", "--version"], capture_output=True, text=True).stdout.split("\n")[0]
     section = "\n".join([
-        "inspectd beside PassportEye and FastMRZ.", "",
+        "inspectd compared with PassportEye and FastMRZ.", "",
         "Written by `Tests/Peers/documents.sh`; do not edit.", "",
         f"{datetime.date.today()}, {len(truth)} images of documents whose MRZ people can read (specimens and derived "
         f"photographs), one after the other, one thread each; both peers call {tesseract}. An image counts where every "
         "character of every line is right.", "",
         "| system | all lines exact | processor time, ms, median | 95th percentile | of inspectd's median |",
         "|---|---|---|---|---|", *rows, "",
-        "inspectd's time for a whole side is that from the first byte to the last fact, print included, where a job reads it. "
+        "inspectd's time for a whole side is that from the first byte to the last fact, VIZ text included if the job reads it. "
         "The peers only look for the MRZ. Python's start and the loading of models are not counted. The machine's load at "
         f"the end was {os.getloadavg()[0]:.1f}.", "",
         "| step of inspectd | processor time, ms, median | 95th percentile |", "|---|---|---|", *splits, ""])

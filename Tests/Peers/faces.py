@@ -204,7 +204,7 @@ def compare(program, data, plain, timed, images):
     lines.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
     table = "\n".join(lines)
     load = os.getloadavg()[0]
-    text = f"""# Faces, beside face_recognition and dlib's own example
+    text = f"""# Faces, compared with face_recognition and dlib's own example
 
 Written by `Tests/Peers/faces.sh`; do not edit.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares faces with inspectd and with others from PyPI over the same labelled images: errors and CPU, in about five
-# minutes. Rewrites FACES.md beside it; the last line is JSON. Installs the others into a folder of its own under .build.
+# minutes. Rewrites FACES.md next to it; the last line is JSON. Installs the others into a folder of its own under .build.
 #
 # Usage: Tests/Peers/faces.sh [DATA]     DATA: folder with faces/pairs.csv [../shared/testdata]
 set -euo pipefail

@@ -203,7 +203,7 @@ def write(folder, figures, facts, arguments, peers, no_jobs):
         # Nothing to publish: what was there stays.
         return summary
     lines = [
-        "# inspectd beside other queues, and beside bare SQL", "",
+        "# inspectd compared with other queues, and with bare SQL", "",
         "Written by `Tests/Peers/run.sh`; do not edit.", "",
         f"{facts['date']}, {facts['machine']}, PostgreSQL {facts['postgres']}; {arguments.jobs:,} jobs, rounds: "
         f"{arguments.rounds}, {facts['seconds'] / 60:.0f} minutes in all.", ""]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares inspectd with other queues on PostgreSQL, each driven through its own interface, and with bare SQL: bulk
 # enqueue, drain, pickup by an idle worker. Installs the peers into a virtual environment, starts a private PostgreSQL,
-# leaves nothing running. Rewrites RESULTS.md and results.png beside it; the last line is JSON.
+# leaves nothing running. Rewrites RESULTS.md and results.png next to it; the last line is JSON.
 #
 # Usage: Tests/Peers/run.sh [--rounds N] [--jobs N] [--quick] [--crash] [--inspectd FILE]
 #   --rounds N       turns of each system [3]

@@ -91,8 +91,8 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
 cv_status cv_face_embeddings(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
                              float *embeddings, cv_error *error);
 
-/// Searches the upright document for its ghost image: a face of 0.35 to 0.85 of the width of `portrait`, next to it, with about
-/// `least_eye_distance` pixels between the eyes or more. Only `portrait`'s box and turns are used; of several faces the surest is
+/// Searches the upright document for its ghost image: a face of 0.35 to 0.85 of the width of `portrait`, next to it, with at least about
+/// `least_eye_distance` pixels between the eyes. Only `portrait`'s box and turns are used; of several faces the surest is
 /// written.
 cv_status cv_face_ghost(cv_face_engine *engine, const cv_image *image, const cv_document_side *side,
                         const cv_face *portrait, double least_eye_distance, cv_face *ghost, bool *found,

@@ -158,7 +158,7 @@ package struct MRZDecoder: Sendable {
             self.settleState(&plain, span: span, choices: choices)
         }
         let best = self.repaired(plain, choices: choices, layout: layout)
-        // Neither the format's document code nor its check digits: other text, or an incomplete MRZ.
+        // Neither the format's document code nor its check digits fit: this is other text, or an incomplete MRZ.
         let checks = MRZChecks.evaluate(best.text, layout: layout)
         guard fits || (checks[.composite] != nil && checks.values.allSatisfy { $0 }) else { return .none }
         // Other text that begins like an MRZ: a state that does not exist, and digits that prove nothing.

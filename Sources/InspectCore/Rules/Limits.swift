@@ -69,7 +69,7 @@ package enum Limits {
     /// Corners outside the frame or on its border.
     static let cornersOutside = Limit(
         .below(3), "where three are, the document leaves the frame through a corner; four are a tight crop")
-    /// Longer over shorter side of a document of which one side lies along the frame and no MRZ was read: it may be a card.
+    /// Longer over shorter side of a document with one side along the frame and no MRZ read: it may be a card.
     static let cardAspectRatio = Limit(
         .within(1.47...1.71),
         "ID-1 1.586 (ISO/IEC 7810), 7 % for oblique views; a card that lacks a tenth has 1.43 or 1.76")

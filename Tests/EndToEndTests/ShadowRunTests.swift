@@ -128,8 +128,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (#"{"limits": {"blurr": 5}}"#, "there is no limit 'blurr', but aspectRatio, "),
-        (#"{"limits": {"sureVIZText": 0.9}}"#, "there is no limit 'sureVIZText'"),
+        (#"{"limits": {"blurr": 5}}"#, "'blurr' is not a limit; the limits are aspectRatio, "),
+        (#"{"limits": {"sureVIZText": 0.9}}"#, "'sureVIZText' is not a limit"),
         (#"{"limits": {"blur": "5"}}"#, "blur takes a number"),
         (#"{"limits": {"blur": true}}"#, "blur takes a number"),
         (#"{"limits": {"blur": [5, 6]}}"#, "blur takes a number"),

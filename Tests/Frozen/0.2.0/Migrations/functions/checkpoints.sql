@@ -70,7 +70,7 @@ BEGIN
     PERFORM insp.require(p_number > 0 AND p_at_microseconds BETWEEN 0 AND 4102444800000000 AND p_key_id ~ '^[0-9a-f]{16}$'
         AND length(p_signature) = 64, 'number, at, key_id or signature',
         'number is above 0, at microseconds since 1970, key_id 16 hexadecimal digits, signature 64 bytes.');
-    -- One from the future would never be thinned out, and the time of no later one could precede it.
+    -- A checkpoint from the future would never be thinned out, and no later one could be dated after it.
     PERFORM insp.require(p_at_microseconds <= extract(epoch FROM clock_timestamp() + interval '5 min') * 1000000, 'at',
         'at is at most five minutes ahead of the database''s clock: set the clocks.');
     BEGIN

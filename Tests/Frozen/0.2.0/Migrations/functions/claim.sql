@@ -139,7 +139,7 @@ BEGIN
         SELECT array_agg(CASE WHEN q.region = 0 OR q.region = mine THEN u.most ELSE 0 END ORDER BY u.place) INTO allowed
         FROM unnest(p_queues, allowed) WITH ORDINALITY AS u (queue, most, place) LEFT JOIN insp.queue q ON q.id = u.queue;
     END IF;
-    -- What the caller must know even if no job waits. The limits applied: a caller that took a paused queue for an empty one
+    -- What the caller must know even if no job waits. The limits are applied here: a caller that took a paused queue for an empty one
     -- would raise its floor over all jobs waiting there.
     IF paused IS NOT NULL OR restricted THEN
         limits := allowed;
@@ -175,7 +175,7 @@ BEGIN
     )
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
     -- = ANY (ARRAY[x]) is = x, but uses the index whatever the statistics say. With =, a plan made while a table is empty reads
-    -- all of it for each row, and sessions keep their plans. So wherever a statement runs for each job.
+    -- all of it for each row, and sessions keep their plans. So this form is used wherever a statement runs for each job.
     -- A lease is found by its job, and its fence is compared by IS NOT DISTINCT FROM, which uses no index: with =, the planner
     -- could look the fence up in lease_worker, and read every worker's leases.
     SELECT NULL::bigint, NULL::bigint, NULL::xid8, NULL::xid8, NULL::integer[], NULL::insp.queue[],

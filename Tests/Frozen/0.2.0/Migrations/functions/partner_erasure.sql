@@ -1,5 +1,5 @@
--- Erasure of a whole partner, its tests included. inspectd partner erase calls insp.erase_partner, destroys the keys, with which nothing
--- sealed opens any more, and then calls insp.erase_partner_data until nothing is left.
+-- Erasure of a whole partner, its tests included. inspectd partner erase calls insp.erase_partner, destroys the keys, after which no sealed
+-- data can be opened, and then calls insp.erase_partner_data until nothing is left.
 -- After: erasure, partners
 
 CREATE OR REPLACE FUNCTION insp.end_partner(p insp.partner) RETURNS void

@@ -175,7 +175,7 @@ EXCEPTION WHEN OTHERS THEN
     IF insp.is_passing(SQLSTATE) THEN
         RAISE;
     END IF;
-    -- It cannot end at all, and the fault may be every job's. The caller fails, so the job keeps its lease or its row in a queue.
+    -- It cannot end at all, and every job may have the same fault. The caller fails, so the job keeps its lease or its row in a queue.
     PERFORM insp.refuse('INTERNAL_ERROR', format('the job cannot be finished: SQLSTATE %s', SQLSTATE));
 END
 $$;
@@ -344,7 +344,7 @@ BEGIN
     SELECT coalesce(array_agg(f.id), '{}') INTO ended FROM insp.finish_failed(
         p_jobs, array_fill(0::bigint, ARRAY[n]), array_fill(p_code, ARRAY[n]), array_fill(p_detail, ARRAY[n]),
         array_fill(0::smallint, ARRAY[n]), array_fill(0::smallint, ARRAY[n])) AS f (id);
-    -- A claim leaves the job's row alone: only the lease says when a job started whose first attempt had not ended.
+    -- A claim leaves the job's row alone: if a job's first attempt had not ended, only the lease says when it started.
     UPDATE insp.job j SET started_at = l.claimed_at FROM insp.lease l
     WHERE l.job_id = ANY (ended) AND j.id = ANY (ARRAY[l.job_id]) AND j.started_at IS NULL;
     -- The job row is locked by now. A lease that a settlement holds is left to it: it will find the job finished. The row in

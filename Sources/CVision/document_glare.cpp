@@ -19,7 +19,7 @@ cv::Mat find_strokes(const cv::Mat &low, double unit) {
 /// Saturated blobs whose surroundings fade gradually, on paper that is not itself saturated.
 ///
 /// White paper is as bright as glare and covers up to 90 % of a specimen. Two things distinguish them: text on white paper has
-/// saturated pixels beside its strokes, whereas glare hides the strokes; and glare fades out where a white panel ends sharply.
+/// saturated pixels next to its strokes, whereas glare hides the strokes; and glare fades out where a white panel ends sharply.
 double glare_share(const cv::Mat &low, cv::Mat strokes, double unit) {
     constexpr int burnt_from = 247;  // of the darkest channel: bright and colourless at once
     constexpr double least_solidity =

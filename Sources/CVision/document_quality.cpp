@@ -138,23 +138,24 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         const double source_scale = static_cast<double>(source.cols) / full.width;
         cv::Mat gray_source = image->gray;
         if (source_scale < 1) cv::cvtColor(source, gray_source, cv::COLOR_BGR2GRAY);
-        std::array<cv_point, 4> there;
-        for (size_t i = 0; i < 4; ++i) there[i] = {corners[i].x * source_scale, corners[i].y * source_scale};
-        const Sharpness sharpness = sharpness_of(gray_source, there, is_whole);
+        const auto corners_at = [&](double scale) {
+            std::array<cv_point, 4> scaled;
+            for (size_t i = 0; i < 4; ++i) scaled[i] = {corners[i].x * scale, corners[i].y * scale};
+            return scaled;
+        };
+        const Sharpness sharpness = sharpness_of(gray_source, corners_at(source_scale), is_whole);
         quality->edge_width = sharpness.edge_width;
         quality->laplacian_variance = sharpness.laplacian_variance;
         quality->coherence = sharpness.coherence;
         quality->brightness = sharpness.brightness;
         quality->contrast = sharpness.contrast;
 
-        const auto view_at = [&](const cv::Mat &source, double scale) {
-            const int halvings = scale < source_scale / 2 ? 2 : 1;
+        const auto view_at = [&](const cv::Mat &pixels, double scale) {
+            const int divisor = scale < source_scale / 2 ? 2 : 1;
             const cv::Mat reduced =
-                shrunk(source, {std::max(1, source.cols / halvings), std::max(1, source.rows / halvings)});
+                shrunk(pixels, {std::max(1, pixels.cols / divisor), std::max(1, pixels.rows / divisor)});
             const double reduction = static_cast<double>(reduced.cols) / full.width;
-            std::array<cv_point, 4> there;
-            for (size_t i = 0; i < 4; ++i) there[i] = {corners[i].x * reduction, corners[i].y * reduction};
-            return View(reduced, there, native * reduction, scale / reduction, is_whole);
+            return View(reduced, corners_at(reduction), native * reduction, scale / reduction, is_whole);
         };
         const double scale = widest_view / (longer * (is_whole ? 1 : 1 + 2 / margins));
         const View colours = view_at(source, scale);
@@ -166,7 +167,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         quality->print_share = static_cast<double>(cv::countNonZero(strokes)) / static_cast<double>(strokes.total());
         quality->glare_share = glare_share(low, strokes, 0.5);
         if (quality->glare_share > 0 && quality->glare_share < certain_glare) {
-            // On twice the size, what fades can be told from what ends: small bright patches are none.
+            // Only at twice the size does glare, which fades, differ from small bright patches, which end sharply.
             const cv::Mat fine = view_at(darkest_channel(source), 2 * widest_view / longer).core();
             quality->glare_share = glare_share(fine, find_strokes(fine, 1), 1);
         }

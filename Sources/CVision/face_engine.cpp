@@ -287,7 +287,7 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
     return faces;
 }
 
-/// The portrait's face in the part of `region` above the first characters of `mrz`; empty where none is certain.
+/// The portrait's face in the part of `region` above the first characters of `mrz`; empty if none is certain.
 std::vector<cv_face> near_faces(cv_face_engine &engine, const cv_image &image, const cv::Rect &region,
                                 const cv_point mrz[4], int turns) {
     const cv::Rect likely = cvision::begin_of_lines(region, mrz);

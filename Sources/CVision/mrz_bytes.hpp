@@ -58,13 +58,11 @@ struct WholeConvolution {
     std::vector<float> units, bias;
     std::vector<int> order;  // of the products of four inputs: their places in the kernel, rows one after the other
     int paired = 0;          // of them, which come first in twos, each two fit into sums of 16 bits together
-    std::vector<int16_t, Lined<int16_t>> in_places;  // the weights for `run_in_places`; empty where that does not pay
 
     explicit WholeConvolution(const Convolution &convolution, float top = 0);
 
 private:
     void pair(const std::vector<int8_t> &plain, int products);
-    void place(const std::vector<int8_t> &plain);
 };
 
 /// A network's first layer, over one channel that is no whole number; as of all but the last, only positive answers.

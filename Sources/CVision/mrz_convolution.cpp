@@ -2,8 +2,8 @@
 // fixed distances, so that nothing is gathered first and a block of pixels stays in registers over all inputs.
 // Saves 23 % of a side's processor time [19–28, 10 turns of 16 images, AMD EPYC] over OpenCV's network module in the MRZ's
 // networks, which used it then, and 19 % [18–20, 4 turns of 32 images, Intel Xeon] in VIZ text's (Tests/FIGURES.md).
-// Winograd's minimal filtering (mrz_winograd.cpp) would save too little here. VIZ text is read so: over whole numbers, as in mrz_bytes.cpp, a
-// third less time would be spent on its lines, but two fields fewer of 172 were right.
+// VIZ text is read so: over whole numbers, as in mrz_bytes.cpp, its lines would take a third less time, but two fields fewer of
+// 172 were right.
 #include <algorithm>
 #include <cmath>
 #include <memory>

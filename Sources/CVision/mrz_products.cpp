@@ -52,7 +52,6 @@ WholeConvolution::WholeConvolution(const Convolution &c, float top)
         }
     }
     this->pair(plain, padded * taps / together);
-    this->place(plain);
 }
 
 void WholeConvolution::pair(const std::vector<int8_t> &plain, int products) {

@@ -42,7 +42,9 @@ class RotationTrial(Trial):
         self.isOver = threading.Event()
 
     def tool(self, *words):
-        subprocess.run(words, env=self.environment, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=300, **self.spawn)
+        done = subprocess.run(words, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, **self.spawn)
+        if done.returncode != 0:
+            raise RuntimeError(f"{words[0]}: {done.stderr.decode()[-300:]}")
 
     # MARK: Set-up
 
@@ -181,7 +183,8 @@ exec '{os.path.abspath(os.path.join(self.options.bin, 'faulty-analyzer'))}' --de
         names = ["file-1", "token-1", "inspectd", "file-2"]
         present = 0
         end = time.time() + self.options.seconds
-        while time.time() < end:
+        # On a slow machine the first rotations alone may take longer: everything is to happen at least once.
+        while time.time() < end or (min(self.counts.values()) == 0 and time.time() < end + 120):
             present = (present + 1) % len(names)
             isDone = self.killed("keys", "rotate", "--to", names[present])
             while not isDone:

@@ -1,7 +1,6 @@
-// Compares mrz_convolution.cpp's sums, whose code depends on the processor, with sums in double precision; mrz_bytes.cpp's with
-// plain sums, and its answers with its own plain code's; face_convolution.cpp's sums like the first; mrz_grid.cpp's grids with those
-// of its plain code; image_average.cpp's averages and face_quality.cpp's colours with OpenCV's. All but sums in floats and colours
-// are equal.
+// Compares map_convolution.cpp's sums, whose code depends on the processor, with sums in double precision; mrz_bytes.cpp's with
+// plain sums, and its answers with its own plain code's; mrz_grid.cpp's grids with those of its plain code; image_average.cpp's
+// averages and face_quality.cpp's colours with OpenCV's. All but sums in floats and colours are equal.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -9,9 +8,9 @@
 #include <vector>
 
 #include "cpu.hpp"
-#include "face_network.hpp"
 #include "face_parts.hpp"
 #include "image.hpp"
+#include "maps.hpp"
 #include "mrz_bytes.hpp"
 #include "mrz_grid.hpp"
 
@@ -32,54 +31,7 @@ void count_run(cv_arithmetic_check &check, Run run) {
     check.wide_runs += cvision::wide_runs() != before;
 }
 
-/// One layer like those of the MRZ networks, over random numbers.
-void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
-    using namespace cvision::mrz;
-    const int shapes[][6] = {
-        {3, 3, 1, 1, 1, 1}, {3, 3, 2, 2, 1, 1}, {3, 3, 2, 1, 1, 1}, {1, 5, 1, 1, 0, 2}, {4, 3, 1, 1, 0, 1}};
-    const int *shape = shapes[random.uniform(0, 5)];
-    Convolution c{random.uniform(1, 20),
-                  random.uniform(1, 20),
-                  shape[0],
-                  shape[1],
-                  shape[2],
-                  shape[3],
-                  shape[4],
-                  shape[5],
-                  {},
-                  {},
-                  {}};
-    Tensor input(c.inputs, random.uniform(4, 40), random.uniform(1, 70));
-    for (float &value : input.values) value = random.uniform(-1.f, 1.f);
-    const int taps = c.kernel_rows * c.kernel_columns;
-    for (int i = 0; i < c.outputs * c.inputs * taps; ++i) c.weights.push_back(random.uniform(-1.f, 1.f));
-    for (int i = 0; i < c.outputs; ++i) c.bias.push_back(random.uniform(-1.f, 1.f));
-    c.grouped = grouped_weights(c);
-    Tensor made;
-    count_run(check, [&] { made = convolve(input, c, Activation::relu); });
-    for (int output = 0; output < made.channels; ++output) {
-        for (int y = 0; y < made.rows; ++y) {
-            for (int x = 0; x < made.columns; ++x) {
-                double sum = c.bias[static_cast<size_t>(output)], mass = 1;
-                for (int tap = 0; tap < taps; ++tap) {
-                    const int row = y * c.stride_y - c.pad_y + tap / c.kernel_columns;
-                    const int column = x * c.stride_x - c.pad_x + tap % c.kernel_columns;
-                    if (row < 0 || column < 0 || row >= input.rows || column >= input.columns) continue;
-                    const float *weight = c.weights.data() + output * c.inputs * taps + tap;
-                    for (int channel = 0; channel < c.inputs; ++channel) {
-                        const double product = weight[channel * taps] *
-                                               static_cast<double>(input.plane(channel)[row * input.columns + column]);
-                        sum += product, mass += std::abs(product);
-                    }
-                }
-                check.compared += 1;
-                check.different += differs(made.plane(output)[y * made.columns + x], std::max(sum, 0.0), mass);
-            }
-        }
-    }
-}
-
-/// The same over whole numbers, whose sums are exact.
+/// One layer like those of the MRZ networks over whole numbers, whose sums are exact.
 void check_whole_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     using namespace cvision::mrz;
     const int shapes[][6] = {
@@ -163,27 +115,31 @@ void check_layers(cv::RNG &random, cv_arithmetic_check &check) {
     for (size_t i = 0; i < plainly.size(); ++i) check.different += made[i] != plainly[i];
 }
 
-/// One layer of each kind that the descriptor's network has, over random numbers.
-void check_face_convolution(cv::RNG &random, cv_arithmetic_check &check) {
+/// One layer over random numbers: in tiles, in rows, and plainly, of numbers that some network has or might have.
+void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     using namespace cvision;
-    // Minimal filtering, the same layer with too many outputs for it, and a square that moves by two pixels.
-    const int kind = random.uniform(0, 3);
-    const int inputs = kind == 2 ? random.uniform(1, 40) : 16 * random.uniform(1, 4);
-    Convolution layer{inputs,
-                      kind == 1 ? 144 : 16 * random.uniform(1, 4),
-                      kind == 2 ? random.uniform(1, 6) : 3,
-                      kind == 2 ? 2 : 1,
-                      {},
-                      {}};
-    const int taps = layer.kernel * layer.kernel, pad = kind == 2 ? 0 : 1;
+    const auto some = [&](int most) { return random.uniform(1, most + 1); };
+    const int kind = random.uniform(0, 4);
+    Convolution layer{kind == 3 ? some(40) : 16 * some(4), kind == 2 ? 144 : 16 * some(4), {3, 3}, {1, 1}, {1, 1}};
+    if (kind == 1) {
+        layer.kernel = {some(4), random.uniform(0, 2) == 0 ? 3 : 5};
+        layer.stride.y = some(2);
+        layer.pad = {random.uniform(0, 2), layer.kernel.x / 2};
+    } else if (kind == 3) {
+        layer.kernel = {some(6), some(6)};
+        layer.stride = {some(3), some(3)};
+        layer.pad = {random.uniform(0, 2), random.uniform(0, 2)};
+    }
+    layer.is_rectified = random.uniform(0, 2) == 0;
+    const int taps = layer.kernel.y * layer.kernel.x;
     std::vector<float> filters, scratch;
-    for (int i = 0; i < layer.outputs * inputs * taps; ++i) filters.push_back(random.uniform(-1.f, 1.f));
+    for (int i = 0; i < layer.outputs * layer.inputs * taps; ++i) filters.push_back(random.uniform(-1.f, 1.f));
     for (int i = 0; i < layer.outputs; ++i) layer.biases.push_back(random.uniform(-1.f, 1.f));
     layer.weights = arranged(layer, filters);
-    Maps input(random.uniform(1, 3), random.uniform(layer.kernel, layer.kernel + 7), inputs);
+    Maps input(some(2), layer.kernel.y + random.uniform(0, 20), layer.kernel.x + random.uniform(0, 40), layer.inputs);
     for (float &value : input.values) value = random.uniform(-1.f, 1.f);
-    const int side = layer.side(input.side);
-    Maps former(input.samples, side + random.uniform(0, 2), layer.outputs);
+    const int rows = layer.rows(input.rows), columns = layer.columns(input.columns);
+    Maps former(input.samples, rows + random.uniform(0, 2), columns + random.uniform(0, 2), layer.outputs);
     const bool adds = random.uniform(0, 2) == 0;
     if (adds)
         for (float &value : former.values) value = random.uniform(-1.f, 1.f);
@@ -192,23 +148,24 @@ void check_face_convolution(cv::RNG &random, cv_arithmetic_check &check) {
         if (adds) add_convolved(input, layer, made, scratch);
         else made = convolved(input, layer, scratch);
     });
-    for (int place = 0; place < input.samples * side * side * layer.outputs; ++place) {
-        const int output = place % layer.outputs, x = place / layer.outputs % side;
-        const int y = place / layer.outputs / side % side, sample = place / layer.outputs / side / side;
+    for (int place = 0; place < input.samples * rows * columns * layer.outputs; ++place) {
+        const int output = place % layer.outputs, x = place / layer.outputs % columns;
+        const int y = place / layer.outputs / columns % rows, sample = place / layer.outputs / columns / rows;
         double sum = layer.biases[size_t(output)] + former.at(sample, y, x)[output], mass = 1;
         for (int tap = 0; tap < taps; ++tap) {
-            const int row = y * layer.stride - pad + tap / layer.kernel;
-            const int column = x * layer.stride - pad + tap % layer.kernel;
-            if (row < 0 || column < 0 || row >= input.side || column >= input.side) continue;
+            const int row = y * layer.stride.y - layer.pad.y + tap / layer.kernel.x;
+            const int column = x * layer.stride.x - layer.pad.x + tap % layer.kernel.x;
+            if (row < 0 || column < 0 || row >= input.rows || column >= input.columns) continue;
             const float *values = input.at(sample, row, column);
-            for (int channel = 0; channel < inputs; ++channel) {
-                const double product =
-                    filters[size_t((output * inputs + channel) * taps + tap)] * static_cast<double>(values[channel]);
+            for (int channel = 0; channel < layer.inputs; ++channel) {
+                const double product = filters[size_t((output * layer.inputs + channel) * taps + tap)] *
+                                       static_cast<double>(values[channel]);
                 sum += product, mass += std::abs(product);
             }
         }
         check.compared += 1;
-        check.different += differs(made.at(sample, y, x)[output], std::max(sum, 0.0), mass);
+        const double wanted = layer.is_rectified ? std::max(sum, 0.0) : sum;
+        check.different += differs(made.at(sample, y, x)[output], wanted, mass);
     }
 }
 
@@ -295,7 +252,6 @@ cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes
             check_convolution(random, *check);
             check_whole_convolution(random, *check);
             check_layers(random, *check);
-            check_face_convolution(random, *check);
             check_grid(random, *check);
             check_average(random, *check);
             check_colours(random, *check);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <opencv2/imgproc.hpp>
 
+#include "components.hpp"
+
 namespace cvision {
 namespace {
 
@@ -89,7 +91,7 @@ Corners four_sides(const std::vector<cv::Point> &contour, const cv::RotatedRect 
 
 std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
     const double scale = static_cast<double>(reduced.cols) / gray.cols;
-    cv::Mat small, gx, gy, density, mask, labels, stats, centroids;
+    cv::Mat small, gx, gy, density, mask, labels;
     cv::normalize(reduced, small, 0, 255, cv::NORM_MINMAX);
     cv::Scharr(small, gx, CV_32F, 1, 0, 1.0 / 16);
     cv::Scharr(small, gy, CV_32F, 0, 1, 1.0 / 16);
@@ -102,18 +104,18 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
     if (highest < 10) return {};
     mask = density > 0.5 * highest;
     cv::morphologyEx(mask, mask, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_RECT, {window, window}));
-    const int count = cv::connectedComponentsWithStats(mask, labels, stats, centroids);
     std::vector<Region> regions;
-    for (int index = 1; index < count; ++index) {
-        if (stats.at<int>(index, cv::CC_STAT_AREA) < 0.006 * static_cast<double>(small.total())) continue;
-        const cv::Rect box(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
-                           stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT));
+    int index = 0;
+    for (const Component &found : components_of(mask, labels)) {
+        ++index;
+        if (found.area < 0.006 * static_cast<double>(small.total())) continue;
+        const cv::Rect &box = found.box;
         const cv::Mat blob = labels(box) == index;
         std::vector<std::vector<cv::Point>> contours;
         cv::findContours(blob, contours, cv::RETR_EXTERNAL, cv::CHAIN_APPROX_NONE, box.tl());
         if (contours.empty()) continue;
         const cv::RotatedRect around = cv::minAreaRect(contours[0]);
-        const double own_fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0F, around.size.area());
+        const double own_fill = found.area / std::max(1.0F, around.size.area());
         // No rectangle around it is smaller, whatever the direction of its stripes.
         if (own_fill < least_fill) continue;
         double coherence;
@@ -126,7 +128,7 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
             low_u = std::min(low_u, u), high_u = std::max(high_u, u), low_v = std::min(low_v, v),
             high_v = std::max(high_v, v);
         }
-        const double fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0, (high_u - low_u) * (high_v - low_v));
+        const double fill = found.area / std::max(1.0, (high_u - low_u) * (high_v - low_v));
         const double longer = std::max(high_u - low_u, high_v - low_v);
         const double shorter = std::min(high_u - low_u, high_v - low_v);
         // Lines of blurred text have one direction too, but across their length. In perspective or under motion
@@ -146,8 +148,7 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
         region.quad = four_sides(contours[0], around, angle);
         for (cv::Point2f &p : region.quad) p = (p + cv::Point2f(0.5F, 0.5F)) / scale;
         region.striped = striped;
-        region.weight =
-            cv::mean(density(box), blob)[0] * std::sqrt(static_cast<double>(stats.at<int>(index, cv::CC_STAT_AREA)));
+        region.weight = cv::mean(density(box), blob)[0] * std::sqrt(static_cast<double>(found.area));
         regions.push_back(region);
     }
     std::sort(regions.begin(), regions.end(), [](const Region &a, const Region &b) { return a.weight > b.weight; });

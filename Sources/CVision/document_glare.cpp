@@ -4,6 +4,7 @@
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
+#include "components.hpp"
 #include "document.hpp"
 #include "image.hpp"
 
@@ -29,7 +30,7 @@ double glare_share(const cv::Mat &low, cv::Mat strokes, double unit) {
     const double total = static_cast<double>(low.total());
     if (cv::countNonZero(burnt) < least_area * total) return 0;
 
-    cv::Mat beside, core, labels, stats, centroids;
+    cv::Mat beside, core, labels;
     const auto within = [unit](cv::MorphShapes shape, int reach) {
         const int side = 2 * cvRound(reach * unit) + 1;
         return cv::getStructuringElement(shape, {side, side});
@@ -43,15 +44,14 @@ double glare_share(const cv::Mat &low, cv::Mat strokes, double unit) {
     if (white_paper > 0.5) return 0;
 
     cv::erode(burnt, core, within(cv::MORPH_ELLIPSE, 8));
-    const int count = cv::connectedComponentsWithStats(core, labels, stats, centroids);
     double glaring = 0;
-    for (int index = 1; index < count; ++index) {
-        if (stats.at<int>(index, cv::CC_STAT_AREA) < least_area * total) continue;
+    int index = 0;
+    for (const Component &blob : components_of(core, labels)) {
+        ++index;
+        if (blob.area < least_area * total) continue;
         const int reach = cvCeil(30 * unit);  // beyond the greatest distance that counts
         const cv::Rect around =
-            cv::Rect(stats.at<int>(index, cv::CC_STAT_LEFT) - reach, stats.at<int>(index, cv::CC_STAT_TOP) - reach,
-                     stats.at<int>(index, cv::CC_STAT_WIDTH) + 2 * reach,
-                     stats.at<int>(index, cv::CC_STAT_HEIGHT) + 2 * reach) &
+            cv::Rect(blob.box.x - reach, blob.box.y - reach, blob.box.width + 2 * reach, blob.box.height + 2 * reach) &
             cv::Rect(cv::Point(), labels.size());
         cv::Mat away, others = labels(around) != index;
         cv::distanceTransform(others, away, cv::DIST_L2, 3);
@@ -63,7 +63,7 @@ double glare_share(const cv::Mat &low, cv::Mat strokes, double unit) {
         std::vector<cv::Point> outline, hull;
         cv::findNonZero(~others, outline);
         cv::convexHull(outline, hull);
-        const double solidity = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0, cv::contourArea(hull));
+        const double solidity = blob.area / std::max(1.0, cv::contourArea(hull));
         if (solidity < least_solidity) continue;
         glaring += cv::countNonZero(away < 12 * unit);
     }

@@ -5,6 +5,7 @@
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
+#include "components.hpp"
 #include "document.hpp"
 
 namespace cvision {
@@ -99,25 +100,22 @@ Away away_from_table(const cv::Mat &view, int margin) {
 
 double punched_hole(const cv::Mat &away, const cv::Mat &closed, double limit) {
     const double side = std::max(away.cols, away.rows);
-    cv::Mat like, labels, stats, centroids;
+    cv::Mat like, labels;
     // Thin print is no hole.
     cv::morphologyEx(closed, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {7, 7}));
     if (cv::countNonZero(like) == 0) return 0;
-    const int count = cv::connectedComponentsWithStats(like, labels, stats, centroids);
     double best = 0;
-    for (int index = 1; index < count; ++index) {
-        const cv::Rect box(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
-                           stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT));
+    for (const Component &found : components_of(like, labels)) {
+        const cv::Rect &box = found.box;
         const double diameter = (box.width + box.height) / 2.0;
         if (diameter < smallest * side || diameter > largest * side) continue;
         // What touches the border is the table itself, or a corner.
         if (box.x <= 1 || box.y <= 1 || box.br().x >= like.cols - 1 || box.br().y >= like.rows - 1) continue;
         const double shape = std::min(box.width, box.height) / static_cast<double>(std::max(box.width, box.height));
         const double disc = CV_PI / 4 * box.width * box.height;
-        const double area = stats.at<int>(index, cv::CC_STAT_AREA);
-        const double filled = std::min(area / disc, disc / area);
+        const double filled = std::min(found.area / disc, disc / found.area);
         // The print around it, all the way.
-        const cv::Point2d centre(centroids.at<double>(index, 0), centroids.at<double>(index, 1));
+        const cv::Point2d &centre = found.centre;
         int other = 0, steps = 0;
         double contrast = 0;
         for (double angle = 0; angle < 2 * CV_PI; angle += CV_PI / 24) {
@@ -153,20 +151,17 @@ cv::Rect inwards(const cv::Rect &box, const cv::Size &size, int edge) {
 
 double torn_edge(const cv::Mat &away, const cv::Mat &closed, double limit) {
     const double side = std::max(away.cols, away.rows);
-    cv::Mat like, labels, stats, centroids;
+    cv::Mat like, labels;
     // An outline that is a little too wide leaves strips of the table, and dark print touches the edge in places.
     cv::morphologyEx(closed, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {5, 5}));
     if (cv::countNonZero(like) == 0) return 0;
     const int rim = cvRound(0.012 * side), corner = cvRound(0.08 * side);
-    const int count = cv::connectedComponentsWithStats(like, labels, stats, centroids);
+    const std::vector<Component> found = components_of(like, labels);
     double deepest = 0;
     for (int edge = 0; edge < 4; ++edge) {
         cv::Mat inward, far;
-        for (int index = 1; index < count; ++index) {
-            const cv::Rect box =
-                inwards(cv::Rect(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
-                                 stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT)),
-                        like.size(), edge);
+        for (int index = 1; index <= static_cast<int>(found.size()); ++index) {
+            const cv::Rect box = inwards(found[static_cast<size_t>(index - 1)].box, like.size(), edge);
             if (box.y > rim || box.height < least_tear * side) continue;
             if (inward.empty()) inward = inwards(labels, edge), far = inwards(away, edge);
             if (inward.cols < 3 * corner) break;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "components.hpp"
 #include "document.hpp"
 #include "image.hpp"
 
@@ -46,7 +47,7 @@ cv::Vec3d median_outside(const cv::Mat &bgr, int margin) {
 /// Skin-coloured regions (Chai and Ngan 1999: Cr 133–173, Cb 77–127) that reach from outside into the document.
 /// `bgr` shows the document with `margin` pixels around it.
 double occlusion(const cv::Mat &bgr, int margin) {
-    cv::Mat colours, skin, labels, stats, centroids;
+    cv::Mat colours, skin, labels;
     cv::cvtColor(bgr, colours, cv::COLOR_BGR2YCrCb);
     cv::inRange(colours, cv::Scalar(60, 140, 77), cv::Scalar(255, 180, 122), skin);
     // Only what is inside and connected to the document's edge.
@@ -60,12 +61,12 @@ double occlusion(const cv::Mat &bgr, int margin) {
     // The table's own colour, which may be like skin: wood often is.
     std::optional<cv::Vec3d> table;
     const cv::Mat inside = skin(document);
-    const int count = cv::connectedComponentsWithStats(inside, labels, stats, centroids);
     double hidden = 0;
-    for (int index = 1; index < count; ++index) {
-        const int area = stats.at<int>(index, cv::CC_STAT_AREA);
-        const int left = stats.at<int>(index, cv::CC_STAT_LEFT), top = stats.at<int>(index, cv::CC_STAT_TOP);
-        const int width = stats.at<int>(index, cv::CC_STAT_WIDTH), height = stats.at<int>(index, cv::CC_STAT_HEIGHT);
+    int index = 0;
+    for (const Component &found : components_of(inside, labels)) {
+        ++index;
+        const int area = found.area, left = found.box.x, top = found.box.y;
+        const int width = found.box.width, height = found.box.height;
         const bool touches = left == 0 || top == 0 || left + width == inside.cols || top + height == inside.rows;
         const int depth = std::min(width, height);
         if (!touches || depth < inside.cols / 25 || area > 0.4 * static_cast<double>(inside.total())) continue;

@@ -68,16 +68,15 @@ struct WeightCollector {
         size_t,
         dlib::add_layer<dlib::affine_, dlib::add_layer<dlib::con_<N, Rows, Columns, Down, Right, PadY, PadX>, Subnet>>
             &layer) const {
-        static_assert(Rows == Columns && Down == Right && PadY == PadX);
         const dlib::tensor &weights = layer.subnet().layer_details().get_layer_params();
         auto gamma = layer.layer_details().get_gamma(), beta = layer.layer_details().get_beta();
         const float *filters = weights.host(), *factors = static_cast<dlib::tensor &>(gamma).host(),
                     *summands = static_cast<dlib::tensor &>(beta).host();
         const size_t length = (weights.size() - N) / N;
-        Convolution result{static_cast<int>(length / (Rows * Columns)), N, Rows, Down, {}, {}};
-        if (!is_possible(result) || PadY != (Down == 1 ? 1 : 0)) {
-            throw dlib::serialization_error("not the descriptor's layers");
-        }
+        static_assert(N % outputs_multiple == 0);
+        Convolution result{
+            static_cast<int>(length / (Rows * Columns)), N, {Rows, Columns}, {Down, Right}, {PadY, PadX}};
+        if (result.inputs < 1) throw dlib::serialization_error("not the descriptor's layers");
         std::vector<float> folded(filters, filters + N * length);
         for (size_t channel = 0; channel < N; ++channel) {
             for (size_t i = 0; i < length; ++i) folded[channel * length + i] *= factors[channel];
@@ -128,7 +127,7 @@ FaceEmbedder::~FaceEmbedder() = default;
 
 std::vector<Embedding> FaceEmbedder::embed(const std::vector<cv::Mat> &chips) {
     const int samples = 2 * static_cast<int>(chips.size());
-    Maps images(samples, chip_side, 3);
+    Maps images(samples, chip_side, chip_side, 3);
     float *to = images.values.data();
     for (const cv::Mat &chip : chips) {
         for (const bool mirrored : {false, true}) {

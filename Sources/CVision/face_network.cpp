@@ -9,10 +9,11 @@ namespace {
 
 /// The maximum over 3×3 pixels at every second pixel.
 Maps most(const Maps &input) {
-    Maps output(input.samples, (input.side - 3) / 2 + 1, input.channels);
+    const int side = (input.rows - 3) / 2 + 1;
+    Maps output(input.samples, side, side, input.channels);
     for (int sample = 0; sample < output.samples; ++sample) {
-        for (int y = 0; y < output.side; ++y) {
-            for (int x = 0; x < output.side; ++x) {
+        for (int y = 0; y < side; ++y) {
+            for (int x = 0; x < side; ++x) {
                 float *to = output.at(sample, y, x);
                 std::copy_n(input.at(sample, 2 * y, 2 * x), input.channels, to);
                 for (int i = 1; i < 9; ++i) {
@@ -29,8 +30,8 @@ Maps most(const Maps &input) {
 /// The mean over 2×2 pixels at every second pixel, as the first part of sums of at least `side` and of `channels`. Channels and
 /// pixels that only one of two summands has count as 0 in the other (dlib, add_prev).
 Maps halved(const Maps &input, int side, int channels) {
-    const int half = (input.side - 2) / 2 + 1;
-    Maps output(input.samples, std::max(half, side), channels);
+    const int half = (input.rows - 2) / 2 + 1;
+    Maps output(input.samples, std::max(half, side), std::max(half, side), channels);
     for (int sample = 0; sample < input.samples; ++sample) {
         for (int y = 0; y < half; ++y) {
             for (int x = 0; x < half; ++x) {
@@ -53,11 +54,11 @@ std::vector<float> ResidualNetwork::apply(const Maps &images) const {
     Maps maps = most(convolved(images, this->entry, scratch));
     for (const ResidualBlock &block : this->blocks) {
         const Maps inner = convolved(maps, block.first, scratch);
-        if (block.first.stride != 1) maps = halved(maps, inner.side, inner.channels);
+        if (block.first.stride.y != 1) maps = halved(maps, inner.rows, inner.channels);
         add_convolved(inner, block.second, maps, scratch);
     }
     std::vector<float> result(static_cast<size_t>(maps.samples * this->outputs), 0.0f);
-    const int area = maps.side * maps.side;
+    const int area = maps.rows * maps.columns;
     for (int sample = 0; sample < maps.samples; ++sample) {
         const float *values = maps.at(sample, 0, 0);
         for (int channel = 0; channel < maps.channels; ++channel) {

@@ -1,4 +1,4 @@
-// The two small networks of the MRZ reader, with the weights inside the program, and plain convolutions.
+// The two small networks of the MRZ reader, with the weights inside the program.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -40,22 +40,10 @@ struct Tensor {
 struct Convolution {
     int outputs, inputs, kernel_rows, kernel_columns, stride_y, stride_x, pad_y, pad_x;
     std::vector<float> weights, bias;
-    std::vector<float> grouped;  // the weights in the order of `grouped_weights`
 };
 
-constexpr int output_group = 8;  // outputs that are computed together
-
-/// The weights of each group of outputs side by side; the last group is padded with zeros.
-std::vector<float> grouped_weights(const Convolution &convolution);
-
-/// The convolutions of an embedded weight file, in the order in which the network's class lists them; `grouped` is empty.
+/// The convolutions of an embedded weight file, in the order in which the network's class lists them.
 std::vector<Convolution> load_weights(const unsigned char *bytes, size_t size);
-
-enum class Activation { none, relu };
-
-/// `activation(convolution(input) + residual)`.
-Tensor convolve(const Tensor &input, const Convolution &convolution, Activation activation,
-                const Tensor *residual = nullptr);
 
 /// Makes whole numbers of both networks' weights, which otherwise happens on first use.
 void prepare();

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <opencv2/imgproc.hpp>
 
+#include "components.hpp"
 #include "image.hpp"
 #include "mrz_network.hpp"
 
@@ -81,19 +82,18 @@ double thickness_of(const Piece &piece) {
 void split(const Map &map, const cv::Mat &mask, size_t level, std::vector<Piece> &pieces) {
     // From the probability at which a cell belongs to a line to that at which touching lines separate.
     constexpr float thresholds[] = {0.4f, 0.6f, 0.75f, 0.87f, 0.94f};
-    cv::Mat core, labels, stats, centres;
+    cv::Mat core, labels;
     cv::compare(map.probability, thresholds[level], core, cv::CMP_GT);
     if (!mask.empty()) {
         core &= mask;
     }
-    const int count = cv::connectedComponentsWithStats(core, labels, stats, centres, level == 0 ? 8 : 4);
-    for (int label = 1; label < count; ++label) {
-        if (stats.at<int>(label, cv::CC_STAT_AREA) < 4) {
+    int label = 0;
+    for (const Component &found : components_of(core, labels, level == 0 ? 8 : 4)) {
+        ++label;
+        if (found.area < 4) {
             continue;
         }
-        const cv::Rect box(stats.at<int>(label, cv::CC_STAT_LEFT), stats.at<int>(label, cv::CC_STAT_TOP),
-                           stats.at<int>(label, cv::CC_STAT_WIDTH), stats.at<int>(label, cv::CC_STAT_HEIGHT));
-        Piece piece = map.piece_of(labels, label, box);
+        Piece piece = map.piece_of(labels, label, found.box);
         const bool thick = thickness_of(piece) > 0.33 * piece.pitch() + 1.2 * map.scale_x;
         if (thick && level + 1 < std::size(thresholds)) {
             split(map, labels == label, level + 1, pieces);

@@ -1,5 +1,4 @@
-// The arithmetic is mrz_convolution.cpp's: saves 19 % of a side's processor time [18–20, 4 turns of 32 images, Intel Xeon]
-// over OpenCV's network module (Tests/FIGURES.md).
+// Minimal filtering (map_minimal.hpp) saves @@@.
 #include "text_network.hpp"
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "face_models.hpp"
 #include "image.hpp"
+#include "maps.hpp"
 #include "mrz_network.hpp"
 
 extern "C" {
@@ -22,10 +22,6 @@ extern const size_t cvision_text_second_weights_size;
 
 namespace cvision::text {
 namespace {
-
-using mrz::Activation;
-using mrz::Convolution;
-using mrz::Tensor;
 
 // Training/viz_text.py has the same alphabet, viz_render.py the same strip.
 constexpr std::u32string_view letters =
@@ -65,16 +61,37 @@ bool bears(char32_t letter, const Mark &mark) {
     return mark.letters.find(capital) != std::u32string_view::npos;
 }
 
-std::vector<Convolution> load(const unsigned char *weights, size_t size) {
-    std::vector<Convolution> loaded = mrz::load_weights(weights, size);
-    for (Convolution &layer : loaded) {
-        layer.grouped = mrz::grouped_weights(layer);
-        layer.weights = {};
+/// `count` and what it lacks to a multiple of what can be computed.
+int whole(int count) { return (count + outputs_multiple - 1) / outputs_multiple * outputs_multiple; }
+
+/// An embedded layer with outputs, and inputs of the layer before, that are always 0, so that they can be computed.
+Convolution widened(const mrz::Convolution &from) {
+    Convolution layer{from.inputs == 1 ? 1 : whole(from.inputs),
+                      whole(from.outputs),
+                      {from.kernel_rows, from.kernel_columns},
+                      {from.stride_y, from.stride_x},
+                      {from.pad_y, from.pad_x}};
+    const size_t taps = static_cast<size_t>(from.kernel_rows * from.kernel_columns), inputs = size_t(layer.inputs);
+    std::vector<float> filters(size_t(layer.outputs) * inputs * taps);
+    for (size_t output = 0; output < size_t(from.outputs); ++output) {
+        const size_t length = size_t(from.inputs) * taps;
+        std::copy_n(from.weights.data() + output * length, length, filters.data() + output * inputs * taps);
     }
+    layer.biases = from.bias;
+    layer.biases.resize(size_t(layer.outputs));
+    layer.weights = arranged(layer, filters);
+    return layer;
+}
+
+std::vector<Convolution> load(const unsigned char *weights, size_t size) {
+    const std::vector<mrz::Convolution> loaded = mrz::load_weights(weights, size);
     constexpr size_t layers = 9;
     if (loaded.size() != layers || loaded.back().outputs != classes + static_cast<int>(marks.size()))
         throw std::runtime_error("embedded text network has an unexpected number of layers or classes");
-    return loaded;
+    std::vector<Convolution> network;
+    for (const mrz::Convolution &layer : loaded) network.push_back(widened(layer));
+    network.back().is_rectified = false;
+    return network;
 }
 
 const std::vector<Convolution> &network(bool is_second) {
@@ -83,51 +100,54 @@ const std::vector<Convolution> &network(bool is_second) {
     return is_second ? second : first;
 }
 
-/// The network's answers, as sharp as they are trusted.
-Tensor answers(Tensor x, bool is_second) {
+/// The network's answers, one row of columns, as sharp as they are trusted.
+Maps answers(Maps x, bool is_second) {
+    // Freed at the end: memory kept in the warm parent would be copied by each fork that writes to it.
+    std::vector<float> scratch;
     const std::vector<Convolution> &layers = network(is_second);
-    for (size_t i = 0; i + 1 < layers.size(); ++i) {
-        const bool is_residual = i == 3 || i >= 6;
-        x = mrz::convolve(x, layers[i], Activation::relu, is_residual ? &x : nullptr);
+    for (size_t i = 0; i < layers.size(); ++i) {
+        const bool is_residual = i == 3 || (i >= 6 && i + 1 < layers.size());
+        if (is_residual) {
+            const Maps input = x;
+            add_convolved(input, layers[i], x, scratch);
+        } else {
+            x = convolved(x, layers[i], scratch);
+        }
     }
-    x = mrz::convolve(x, layers.back(), Activation::none);
     for (float &value : x.values) value *= is_second ? second_sharpness : sharpness;
     return x;
 }
 
 /// Subtracts the mean and divides by the deviation of windows of 129 columns; the ends are blank (viz_render.py: normalise).
-Tensor normalised(const cv::Mat &strip) {
+Maps normalised(const cv::Mat &strip) {
     cv::Mat f, mean, square;
     strip.convertTo(f, CV_32F);
     cv::reduce(f, mean, 0, cv::REDUCE_AVG);
     cv::reduce(f.mul(f), square, 0, cv::REDUCE_AVG);
     cv::blur(mean, mean, {window, 1}, {-1, -1}, cv::BORDER_REPLICATE);
     cv::blur(square, square, {window, 1}, {-1, -1}, cv::BORDER_REPLICATE);
-    Tensor out(1, strip.rows, (strip.cols + 2 * ends + 1) / 2 * 2);
-    std::fill(out.values.begin(), out.values.end(), 0.f);
+    Maps out(1, strip.rows, (strip.cols + 2 * ends + 1) / 2 * 2, 1);
     for (int x = 0; x < strip.cols; ++x) {
         const float m = mean.at<float>(x), deviation = std::sqrt(std::max(0.f, square.at<float>(x) - m * m)) + 4;
-        for (int y = 0; y < strip.rows; ++y)
-            out.plane(0)[y * out.columns + ends + x] = (f.at<float>(y, x) - m) / deviation;
+        for (int y = 0; y < strip.rows; ++y) *out.at(0, y, ends + x) = (f.at<float>(y, x) - m) / deviation;
     }
     return out;
 }
 
 /// Turns the answers from `first` to `end` of each column into shares of one.
-void to_shares(Tensor &answer, int first, int end) {
+void to_shares(Maps &answer, int first, int end) {
     for (int x = 0; x < answer.columns; ++x) {
+        float *const column = answer.at(0, 0, x);
         float most = -INFINITY, sum = 0;
-        for (int c = first; c < end; ++c) most = std::max(most, answer.plane(c)[x]);
-        for (int c = first; c < end; ++c) sum += answer.plane(c)[x] = std::exp(answer.plane(c)[x] - most);
-        for (int c = first; c < end; ++c) answer.plane(c)[x] /= sum;
+        for (int c = first; c < end; ++c) most = std::max(most, column[c]);
+        for (int c = first; c < end; ++c) sum += column[c] = std::exp(column[c] - most);
+        for (int c = first; c < end; ++c) column[c] /= sum;
     }
 }
 
-int best_class(const Tensor &answer, int x) {
-    int best = 0;
-    for (int c = 1; c < classes; ++c)
-        if (answer.plane(c)[x] > answer.plane(best)[x]) best = c;
-    return best;
+int best_class(const Maps &answer, int x) {
+    const float *const column = answer.at(0, 0, x);
+    return static_cast<int>(std::max_element(column, column + classes) - column);
 }
 
 /// A character with the column where its share is greatest.
@@ -139,19 +159,19 @@ struct Seen {
 };
 
 /// The letter of class `best`, most certain in column `x`, with the likeliest diacritic that it bears.
-Seen seen_at(const Tensor &answer, int best, int x) {
+Seen seen_at(const Maps &answer, int best, int x) {
     if (best == foreign) return {{U'\uFFFD', 0, 0}, x, 1, 1};
     const char32_t letter = letters[static_cast<size_t>(best)];
     size_t mark = 0;
-    const auto share_of = [&](size_t m) { return answer.plane(classes + static_cast<int>(m))[x]; };
+    const auto share_of = [&](size_t m) { return answer.at(0, 0, x)[classes + static_cast<int>(m)]; };
     for (size_t m = 1; m < marks.size(); ++m)
         if (bears(letter, marks[m]) && share_of(m) > share_of(mark)) mark = m;
     const float sure = letter == U' ' ? 1 : share_of(mark);
-    return {{letter, marks[mark].mark, answer.plane(best)[x] * sure}, x, 1, sure};
+    return {{letter, marks[mark].mark, answer.at(0, 0, x)[best] * sure}, x, 1, sure};
 }
 
 /// One character for each run of columns with the same best class. What else may stand between two of them is a doubt of both.
-std::vector<Seen> decoded(const Tensor &answer) {
+std::vector<Seen> decoded(const Maps &answer) {
     std::vector<Seen> line;
     int last = blank;      // the class of the character before
     std::vector<int> gap;  // columns since then
@@ -163,15 +183,15 @@ std::vector<Seen> decoded(const Tensor &answer) {
         }
         float most = 1;
         for (const int between : gap) {
-            float known = answer.plane(blank)[between] + answer.plane(best)[between];
+            float known = answer.at(0, 0, between)[blank] + answer.at(0, 0, between)[best];
             // A possibly missing blank casts no doubt on the letters next to it.
-            if (best != space) known += answer.plane(space)[between];
-            if (last != blank && last != best && last != space) known += answer.plane(last)[between];
+            if (best != space) known += answer.at(0, 0, between)[space];
+            if (last != blank && last != best && last != space) known += answer.at(0, 0, between)[last];
             most = std::min(most, known);
         }
         int peak = x;
         for (; x < answer.columns && best_class(answer, x) == best; ++x)
-            if (answer.plane(best)[x] > answer.plane(best)[peak]) peak = x;
+            if (answer.at(0, 0, x)[best] > answer.at(0, 0, peak)[best]) peak = x;
         if (!line.empty()) line.back().most = std::min(line.back().most, most);
         line.push_back(seen_at(answer, best, peak));
         line.back().most = most;
@@ -183,7 +203,7 @@ std::vector<Seen> decoded(const Tensor &answer) {
 }
 
 /// A single strange letter in a Latin word is a Latin one that is hard to read.
-void settle_scripts(std::vector<Seen> &line, const Tensor &answer) {
+void settle_scripts(std::vector<Seen> &line, const Maps &answer) {
     for (size_t first = 0; first < line.size();) {
         size_t end = first, strange = 0;
         for (; end < line.size() && line[end].character.letter != U' '; ++end)
@@ -191,9 +211,8 @@ void settle_scripts(std::vector<Seen> &line, const Tensor &answer) {
         for (size_t i = first; i < end && 2 * strange < end - first; ++i) {
             if (line[i].character.letter != U'\uFFFD') continue;
             const float most = line[i].most;
-            int best = 0;
-            for (int c = 1; c < foreign; ++c)
-                if (answer.plane(c)[line[i].column] > answer.plane(best)[line[i].column]) best = c;
+            const float *const column = answer.at(0, 0, line[i].column);
+            const int best = static_cast<int>(std::max_element(column, column + foreign) - column);
             line[i] = seen_at(answer, best, line[i].column);
             line[i].most = most;
             line[i].character.confidence = std::min(line[i].character.confidence, most);
@@ -203,16 +222,16 @@ void settle_scripts(std::vector<Seen> &line, const Tensor &answer) {
 }
 
 /// Makes `seen` the letter `to`, as certain as that and the letters in `alike` together.
-void settle(Seen &seen, const Tensor &answer, char32_t to, std::u32string_view alike) {
+void settle(Seen &seen, const Maps &answer, char32_t to, std::u32string_view alike) {
     float share = 0;
-    for (const char32_t letter : alike) share += answer.plane(static_cast<int>(letters.find(letter)))[seen.column];
+    for (const char32_t letter : alike) share += answer.at(0, 0, seen.column)[static_cast<int>(letters.find(letter))];
     seen.character.letter = to;
     seen.character.confidence = std::min(share * seen.mark, seen.most);
 }
 
 /// Fonts draw O and 0 alike. Within a word of digits, or anywhere in one with signs between its digits, as in a date, it is a
 /// zero.
-void settle_zeros(std::vector<Seen> &line, const Tensor &answer) {
+void settle_zeros(std::vector<Seen> &line, const Maps &answer) {
     for (size_t first = 0; first < line.size();) {
         size_t end = first;
         int digits = 0, signs = 0, others = 0;
@@ -236,7 +255,7 @@ bool is_capital(char32_t letter) { return letter >= U'A' && letter <= U'Z'; }
 
 /// Some capitals differ from small letters in their height alone. Behind the first letter of a word, they are what the word's other
 /// letters are.
-void settle_capitals(std::vector<Seen> &line, const Tensor &answer) {
+void settle_capitals(std::vector<Seen> &line, const Maps &answer) {
     constexpr std::u32string_view pairs = U"CcKkOoPpSsUuVvWwXxZzIl";
     const auto is_letter = [&](size_t i) {
         return is_small(line[i].character.letter) || is_capital(line[i].character.letter);
@@ -268,15 +287,15 @@ std::vector<Character> read_line(const cv::Mat &crop, Readers readers) {
     cv::Mat strip;
     if (scale < 1) strip = averaged(crop, size);
     else cv::resize(crop, strip, size, 0, 0, cv::INTER_CUBIC);
-    const Tensor input = normalised(strip);
-    Tensor x = answers(input, readers == Readers::second);
+    const Maps input = normalised(strip);
+    Maps x = answers(input, readers == Readers::second);
     if (readers == Readers::both) {
         // The mean of what they believe: if one is sure and the other not, the sure one decides.
-        const Tensor other = answers(input, true);
+        const Maps other = answers(input, true);
         for (size_t i = 0; i < x.values.size(); ++i) x.values[i] = (x.values[i] + other.values[i]) / 2;
     }
     to_shares(x, 0, classes);
-    to_shares(x, classes, x.channels);
+    to_shares(x, classes, classes + static_cast<int>(marks.size()));
     std::vector<Seen> seen = decoded(x);
     settle_scripts(seen, x);
     settle_zeros(seen, x);

@@ -8,6 +8,7 @@
 #include <opencv2/imgproc.hpp>
 #include <utility>
 
+#include "components.hpp"
 #include "document.hpp"
 #include "image.hpp"
 
@@ -53,16 +54,13 @@ double ink_threshold(const cv::Mat &ink) {
 }
 
 std::vector<Mark> find_marks(const cv::Mat &strokes) {
-    cv::Mat labels, stats, centroids;
-    const int count = cv::connectedComponentsWithStats(strokes, labels, stats, centroids, 8, CV_32S);
+    cv::Mat labels;
     std::vector<Mark> marks;
-    for (int i = 1; i < count; ++i) {
-        const cv::Rect box(stats.at<int>(i, cv::CC_STAT_LEFT), stats.at<int>(i, cv::CC_STAT_TOP),
-                           stats.at<int>(i, cv::CC_STAT_WIDTH), stats.at<int>(i, cv::CC_STAT_HEIGHT));
-        const int area = stats.at<int>(i, cv::CC_STAT_AREA);
+    for (const Component &stroke : components_of(strokes, labels)) {
+        const cv::Rect &box = stroke.box;
         if (box.height < least_height || box.height > most_height) continue;
         // Characters that touch make wide marks; rules and frames are wider still, and thin.
-        if (box.width > 8 * box.height || area < 0.08 * box.area() || area < 12) continue;
+        if (box.width > 8 * box.height || stroke.area < 0.08 * box.area() || stroke.area < 12) continue;
         marks.push_back({box});
     }
     std::sort(marks.begin(), marks.end(), [](const Mark &a, const Mark &b) { return a.box.x < b.box.x; });

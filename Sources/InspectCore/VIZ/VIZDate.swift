@@ -101,6 +101,7 @@ enum VIZDate {
 
     /// Every day that a part of `text` may denote; where the order of day and month is ambiguous, both readings.
     static func readings(_ text: String, order: Order? = nil) -> Set<CalendarDate> {
+        guard text.utf8.contains(where: self.isDigit) else { return [] }
         var found: Set<CalendarDate> = []
         let tokens = self.tokens(text)
         for start in tokens.indices {

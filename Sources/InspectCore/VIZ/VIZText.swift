@@ -57,6 +57,8 @@ enum VIZText {
     static func spells(_ printed: String, _ mrz: String, isPrefix: Bool = false) -> Bool {
         let printed = Array(printed)
         let mrz = Array(mrz)
+        // A letter is spelt with at least one, and with three at most.
+        guard isPrefix || (printed.count...3 * printed.count).contains(mrz.count) else { return false }
         // Positions in the MRZ's text that some spelling of the printed letters so far reaches.
         var reached: Set<Int> = [0]
         for letter in printed {
@@ -82,6 +84,7 @@ enum VIZText {
             ]
             .map { [$0] }
         }
+        if letter.isASCII { return [[letter]] }
         let plain = String(letter).decomposedStringWithCanonicalMapping.unicodeScalars.filter { $0.isASCII }
         return plain.isEmpty ? [] : [plain.map(Character.init)]
     }
@@ -93,7 +96,7 @@ enum VIZText {
         guard !target.isEmpty else { return false }
         for start in words.indices {
             var run = ""
-            for word in words[start...] {
+            for word in words[start...] where run.count <= target.count {
                 run += word
                 if self.spells(run, target) { return true }
             }

@@ -17,7 +17,8 @@ checks noted something for a reviewer; that alone is no detection.
 
 Genuine: the specimens' files as they are, saved again as JPEG once and twice, and photographed, also scaled down; pairs of sides that belong together;
 drawn documents with the ghost image of their own portrait.
-Specimens and expired documents give warnings with other labels, which do not count.
+Specimens and expired documents give warnings with other labels, which do not count. Nor does a label in a WARNING about an attack that
+the genuine file has as well: one specimen is misprinted.
 
 Species:
   portrait      another face: `pasted`, `toned` (in the old one's colours), `blended` (also soft edges), `blended, photographed`
@@ -181,9 +182,9 @@ def findings(answer):
     return sorted({name for r in records for name in (r.get("data") or {}).get("findings") or []})
 
 
-def judged(entry, answer):
-    """Whether it is detected, and by which labels of a forgery."""
-    decision, found = (answer.get("decision") or {}).get("type"), labels(answer) & FORGERY
+def judged(entry, answer, own=frozenset()):
+    """Whether it is detected, and by which labels of a forgery; `own` are the genuine specimen's, which prove no attack."""
+    decision, found = (answer.get("decision") or {}).get("type"), (labels(answer) & FORGERY) - own
     return entry | {
         "decision": decision, "labels": sorted(found), "findings": findings(answer),
         "detected": decision == "REJECTED" or decision == "WARNING" and bool(found), "image": not found}
@@ -238,7 +239,10 @@ def main():
         figures = {}
         for program in options.inspectd:
             answers = batch(program, "inspect", requests, analyzers=1)[0]
-            rows = [judged(entry, answer) for entry, answer in zip(made, answers, strict=True)]
+            own = {entry["specimen"]: labels(answer) for entry, answer in zip(made, answers, strict=True)
+                   if (entry["kind"], entry["strength"]) == (None, "file")}
+            rows = [judged(entry, answer, own.get(entry["specimen"], set()) if entry["kind"] else set())
+                    for entry, answer in zip(made, answers, strict=True)]
             attacks, genuine = [row for row in rows if row["kind"]], [row for row in rows if not row["kind"]]
             figures[program] = report(program, attacks, genuine, options)
             figures[program]["rows"] = [{k: v for k, v in row.items() if k != "paths"} for row in rows]

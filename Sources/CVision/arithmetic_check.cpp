@@ -120,7 +120,7 @@ void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     using namespace cvision;
     const auto some = [&](int most) { return random.uniform(1, most + 1); };
     const int kind = random.uniform(0, 4);
-    Convolution layer{kind == 3 ? some(40) : 16 * some(4), kind == 2 ? 144 : 16 * some(4), {3, 3}, {1, 1}, {1, 1}};
+    Convolution layer{kind == 3 ? some(40) : 16 * some(3), kind == 2 ? 144 : 16 * some(3), {3, 3}, {1, 1}, {1, 1}};
     if (kind == 1) {
         layer.kernel = {some(4), random.uniform(0, 2) == 0 ? 3 : 5};
         layer.stride.y = some(2);
@@ -136,7 +136,7 @@ void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     for (int i = 0; i < layer.outputs * layer.inputs * taps; ++i) filters.push_back(random.uniform(-1.f, 1.f));
     for (int i = 0; i < layer.outputs; ++i) layer.biases.push_back(random.uniform(-1.f, 1.f));
     layer.weights = arranged(layer, filters);
-    Maps input(some(2), layer.kernel.y + random.uniform(0, 20), layer.kernel.x + random.uniform(0, 40), layer.inputs);
+    Maps input(some(2), layer.kernel.y + random.uniform(0, 8), layer.kernel.x + random.uniform(0, 16), layer.inputs);
     for (float &value : input.values) value = random.uniform(-1.f, 1.f);
     const int rows = layer.rows(input.rows), columns = layer.columns(input.columns);
     Maps former(input.samples, rows + random.uniform(0, 2), columns + random.uniform(0, 2), layer.outputs);

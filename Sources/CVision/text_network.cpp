@@ -1,4 +1,5 @@
-// Minimal filtering (map_minimal.hpp) saves @@@.
+// Minimal filtering halves the networks' time, and saves 20 % of a side whose VIZ text is read over plain convolutions, which saved
+// 19 % over OpenCV's network module (Tests/FIGURES.md).
 #include "text_network.hpp"
 
 #include <algorithm>

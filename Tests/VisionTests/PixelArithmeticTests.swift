@@ -9,8 +9,8 @@ import Vision
         let check = try PixelArithmetic.check(seed: seed, rounds: 60, mostLanes: mostLanes)
         #expect(check.compared > 200_000)
         #expect(check.different == 0)
-        #expect(check.runs == 360)
-        #expect(check.wideRuns == (min(mostLanes, check.lanes) > 4 ? 360 : 0))
+        #expect(check.runs == 300)
+        #expect(check.wideRuns == (min(mostLanes, check.lanes) > 4 ? 300 : 0))
     }
 
     @Test func `The check passes only where the fast way ran`() throws {

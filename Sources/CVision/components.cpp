@@ -1,6 +1,7 @@
 #include "components.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <opencv2/imgproc.hpp>
 
 namespace cvision {

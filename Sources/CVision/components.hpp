@@ -12,7 +12,7 @@ struct Component {
 };
 
 /// Labels the connected pixels of `mask` (CV_32S, from 1 on; 0 outside), and measures them: the first has label 1. OpenCV's own
-/// measures take three times as long, for they count the pixels outside too.
+/// measures take three times as long where few pixels are set, for they count the pixels outside too.
 std::vector<Component> components_of(const cv::Mat &mask, cv::Mat &labels, int connectivity = 8);
 
 }  // namespace cvision

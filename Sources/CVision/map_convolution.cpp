@@ -9,7 +9,8 @@
 namespace cvision {
 namespace {
 
-/// With more channels, so few pixels are left that loading the weights takes longest, and a tile takes four times as many.
+/// With more channels, the faces' network has so few pixels left that loading the weights takes longest, and tiles take four times as
+/// many.
 constexpr int most_channels = 128;
 
 enum class Way { plainly, in_rows, in_tiles };

@@ -50,8 +50,8 @@ std::vector<float> arranged(const Convolution &layer, const std::vector<float> &
 /// The convolution of `input`, biases included. `scratch` grows as needed.
 Maps convolved(const Maps &input, const Convolution &layer, std::vector<float> &scratch);
 
-/// Adds the convolution of `input` to `sum`, which is rectified then, as the layer says. Rows and columns that `sum` has beyond
-/// that stay.
+/// Adds the convolution of `input` to `sum`, which is rectified then, as the layer says. `sum` is not `input`, and at least as large as
+/// the convolution; rows and columns that it has beyond that stay.
 void add_convolved(const Maps &input, const Convolution &layer, Maps &sum, std::vector<float> &scratch);
 
 }  // namespace cvision

@@ -1,4 +1,4 @@
-// Convolutions over whole numbers of a byte: several times as fast as over floats, and less exact.
+// Convolutions over whole numbers of a byte: faster than over floats, and less exact.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -20,7 +20,7 @@ struct BacklogFill: Sendable {
         let ids = try await admin.query("SELECT * FROM insp.enqueue_many($1)", [.textArray(models)])
             .map { try $0.string(0) }
         try await self.keepModels(ids)
-        _ = try await admin.query("SELECT insp.ensure_partitions($1::bigint + 15000000)", [.int(Int64(jobs))])
+        try await self.makePartitions(jobs)
         let statement = try await self.copyStatement()
         var left = jobs - ids.count
         var chunks = 0
@@ -41,6 +41,20 @@ struct BacklogFill: Sendable {
         try? await admin.execute("CHECKPOINT", timeout: .seconds(600))
         progress("filled \(jobs) jobs in \(Int((.now - start).seconds)) s")
     }
+
+    /// Creates the partitions for `jobs`. The function waits two seconds for the tables, which a transaction on a busy machine may hold
+    /// for longer.
+    private func makePartitions(_ jobs: Int) async throws {
+        for _ in 1..<5 {
+            do {
+                _ = try await self.database.admin.query(Self.partitions, [.int(Int64(jobs))])
+                return
+            } catch let error as PostgresError where error.isLockTimeout {}
+        }
+        _ = try await self.database.admin.query(Self.partitions, [.int(Int64(jobs))])
+    }
+
+    private static let partitions = "SELECT insp.ensure_partitions($1::bigint + 15000000)"
 
     /// Saves the rows that the product created, as models for the copies.
     private func keepModels(_ ids: [String]) async throws {

@@ -105,12 +105,10 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
     mask = density > 0.5 * highest;
     cv::morphologyEx(mask, mask, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_RECT, {window, window}));
     std::vector<Region> regions;
-    int index = 0;
     for (const Component &found : components_of(mask, labels)) {
-        ++index;
         if (found.area < 0.006 * static_cast<double>(small.total())) continue;
         const cv::Rect &box = found.box;
-        const cv::Mat blob = labels(box) == index;
+        const cv::Mat blob = labels(box) == found.label;
         std::vector<std::vector<cv::Point>> contours;
         cv::findContours(blob, contours, cv::RETR_EXTERNAL, cv::CHAIN_APPROX_NONE, box.tl());
         if (contours.empty()) continue;

@@ -26,7 +26,8 @@ std::vector<Component> components_of(const cv::Mat &mask, cv::Mat &labels, int c
     std::vector<Component> components;
     for (size_t i = 1; i < sums.size(); ++i) {
         const Sums &of = sums[i];
-        components.push_back({{of.left, of.top, of.right - of.left + 1, of.bottom - of.top + 1},
+        components.push_back({static_cast<int>(i),
+                              {of.left, of.top, of.right - of.left + 1, of.bottom - of.top + 1},
                               of.area,
                               {of.x / of.area, of.y / of.area}});
     }

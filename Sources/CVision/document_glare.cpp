@@ -45,15 +45,13 @@ double glare_share(const cv::Mat &low, cv::Mat strokes, double unit) {
 
     cv::erode(burnt, core, within(cv::MORPH_ELLIPSE, 8));
     double glaring = 0;
-    int index = 0;
     for (const Component &blob : components_of(core, labels)) {
-        ++index;
         if (blob.area < least_area * total) continue;
         const int reach = cvCeil(30 * unit);  // beyond the greatest distance that counts
         const cv::Rect around =
             cv::Rect(blob.box.x - reach, blob.box.y - reach, blob.box.width + 2 * reach, blob.box.height + 2 * reach) &
             cv::Rect(cv::Point(), labels.size());
-        cv::Mat away, others = labels(around) != index;
+        cv::Mat away, others = labels(around) != blob.label;
         cv::distanceTransform(others, away, cv::DIST_L2, 3);
         const double near = percentile(low(around), (away > 9.5 * unit) & (away < 13 * unit), 0.5);
         const double far = percentile(low(around), (away > 20 * unit) & (away < 28 * unit), 0.5);

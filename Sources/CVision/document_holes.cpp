@@ -160,8 +160,8 @@ double torn_edge(const cv::Mat &away, const cv::Mat &closed, double limit) {
     double deepest = 0;
     for (int edge = 0; edge < 4; ++edge) {
         cv::Mat inward, far;
-        for (int index = 1; index <= static_cast<int>(found.size()); ++index) {
-            const cv::Rect box = inwards(found[static_cast<size_t>(index - 1)].box, like.size(), edge);
+        for (const Component &piece : found) {
+            const cv::Rect box = inwards(piece.box, like.size(), edge);
             if (box.y > rim || box.height < least_tear * side) continue;
             if (inward.empty()) inward = inwards(labels, edge), far = inwards(away, edge);
             if (inward.cols < 3 * corner) break;
@@ -170,7 +170,7 @@ double torn_edge(const cv::Mat &away, const cv::Mat &closed, double limit) {
             for (int y = rim; y < box.br().y; ++y) {
                 const int *label = inward.ptr<int>(y);
                 for (int x = box.x; x < box.br().x; ++x) {
-                    if (label[x] != index) continue;
+                    if (label[x] != piece.label) continue;
                     left = std::min(left, x), right = std::max(right, x), ++area;
                 }
             }

@@ -62,21 +62,19 @@ double occlusion(const cv::Mat &bgr, int margin) {
     std::optional<cv::Vec3d> table;
     const cv::Mat inside = skin(document);
     double hidden = 0;
-    int index = 0;
     for (const Component &found : components_of(inside, labels)) {
-        ++index;
         const int area = found.area, left = found.box.x, top = found.box.y;
         const int width = found.box.width, height = found.box.height;
         const bool touches = left == 0 || top == 0 || left + width == inside.cols || top + height == inside.rows;
         const int depth = std::min(width, height);
         if (!touches || depth < inside.cols / 25 || area > 0.4 * static_cast<double>(inside.total())) continue;
         // A hand continues outside and is no table; a coloured band of the document itself ends at its border.
-        const cv::Scalar mean = cv::mean(bgr(document), labels == index);
+        const cv::Scalar mean = cv::mean(bgr(document), labels == found.label);
         const cv::Vec3d hand(mean[0], mean[1], mean[2]);
         if (!table) table = median_outside(bgr, margin);
         int entering = 0, continued = 0;
         const auto cross = [&](int x, int y, int out_x, int out_y) {
-            if (labels.at<int>(y, x) != index) return;
+            if (labels.at<int>(y, x) != found.label) return;
             ++entering;
             const cv::Vec3d colour = bgr.at<cv::Vec3b>(out_y, out_x);
             if (skin.at<uint8_t>(out_y, out_x) != 0 && cv::norm(colour - hand) < cv::norm(colour - *table)) ++continued;

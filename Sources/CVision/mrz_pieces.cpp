@@ -87,16 +87,14 @@ void split(const Map &map, const cv::Mat &mask, size_t level, std::vector<Piece>
     if (!mask.empty()) {
         core &= mask;
     }
-    int label = 0;
     for (const Component &found : components_of(core, labels, level == 0 ? 8 : 4)) {
-        ++label;
         if (found.area < 4) {
             continue;
         }
-        Piece piece = map.piece_of(labels, label, found.box);
+        Piece piece = map.piece_of(labels, found.label, found.box);
         const bool thick = thickness_of(piece) > 0.33 * piece.pitch() + 1.2 * map.scale_x;
         if (thick && level + 1 < std::size(thresholds)) {
-            split(map, labels == label, level + 1, pieces);
+            split(map, labels == found.label, level + 1, pieces);
         } else {
             pieces.push_back(std::move(piece));
         }

@@ -288,13 +288,7 @@ std::vector<Character> read_line(const cv::Mat &crop, Readers readers) {
     cv::Mat strip;
     if (scale < 1) strip = averaged(crop, size);
     else cv::resize(crop, strip, size, 0, 0, cv::INTER_CUBIC);
-    const Maps input = normalised(strip);
-    Maps x = answers(input, readers == Readers::second);
-    if (readers == Readers::both) {
-        // The mean of what they believe: if one is sure and the other not, the sure one decides.
-        const Maps other = answers(input, true);
-        for (size_t i = 0; i < x.values.size(); ++i) x.values[i] = (x.values[i] + other.values[i]) / 2;
-    }
+    Maps x = answers(normalised(strip), readers == Readers::second);
     to_shares(x, 0, classes);
     to_shares(x, classes, classes + static_cast<int>(marks.size()));
     std::vector<Seen> seen = decoded(x);

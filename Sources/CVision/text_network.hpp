@@ -12,8 +12,8 @@ struct Character {
     float confidence;  ///< 0 for a letter of another script
 };
 
-/// Which networks read a line: the second was trained longer, and reads small and faint print better, and names worse.
-enum class Readers { first, second, both };
+/// Which network reads a line: the second was trained longer, and reads small and faint print better, and names worse.
+enum class Readers { first, second };
 
 /// Reads `crop` (8-bit grey), which holds one line with a little room around it.
 std::vector<Character> read_line(const cv::Mat &crop, Readers readers);

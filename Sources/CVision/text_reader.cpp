@@ -32,7 +32,6 @@ void read_box(const cv::Mat &gray, const cv::Rect2d &wanted, cvision::text::Read
 cvision::text::Readers networks(cv_text_readers readers) {
     switch (readers) {
     case CV_TEXT_SECOND: return cvision::text::Readers::second;
-    case CV_TEXT_BOTH: return cvision::text::Readers::both;
     default: return cvision::text::Readers::first;
     }
 }

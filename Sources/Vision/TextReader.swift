@@ -9,15 +9,14 @@ package struct TextReader: Sendable {
 
     package init() {}
 
-    /// Which networks read a line.
+    /// Which network reads a line.
     package enum Networks: Sendable {
-        case first, second, both
+        case first, second
 
         var code: cv_text_readers {
             switch self {
             case .first: CV_TEXT_FIRST
             case .second: CV_TEXT_SECOND
-            case .both: CV_TEXT_BOTH
             }
         }
     }

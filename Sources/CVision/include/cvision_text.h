@@ -48,7 +48,7 @@ typedef struct {
 } cv_text_reading;
 
 /// Which of the two networks read: the second was trained longer, and reads small and faint print better, but overlooks blanks.
-typedef enum { CV_TEXT_FIRST, CV_TEXT_SECOND, CV_TEXT_BOTH } cv_text_readers;
+typedef enum { CV_TEXT_FIRST, CV_TEXT_SECOND } cv_text_readers;
 
 /// Reads the line at `index` of `page`, in about 0.12 ms for each character and network. `again` uses other margins, for a second
 /// reading that is independent of the first.

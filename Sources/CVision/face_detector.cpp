@@ -1,4 +1,4 @@
-// Detection and landmarks: the file that instantiates dlib's HOG scanner, which is 75 times slower without optimisation.
+// Landmarks and aligned faces by dlib, and the referee of our detector.
 // SwiftPM defines DEBUG in debug builds; Debian compiles libdlib without dlib's assertions and both must agree.
 #define DLIB_DISABLE_ASSERTS
 #include <dlib/image_processing.h>
@@ -47,25 +47,18 @@ constexpr double normal_box = 200;
 }  // namespace
 
 struct FaceDetector::Parts {
-    std::unique_ptr<FaceScanner> scanner;
-
-    Parts() {
-#ifdef __x86_64__
-        if (registers() != Registers::by_4) this->scanner = face_scanner_by_8();
-#endif
-        if (!this->scanner) this->scanner = face_scanner_by_4();
-    }
+    FaceScanner scanner;
 };
 
 FaceDetector::FaceDetector() : parts(std::make_unique<Parts>()) {}
 FaceDetector::~FaceDetector() = default;
 
 std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray, double sure, size_t levels) {
-    return this->parts->scanner->detect(gray, sure, levels);
+    return this->parts->scanner.detect(gray, sure, levels);
 }
 
 std::vector<FaceBox> FaceDetector::detect_frontal(const cv::Mat &gray, size_t levels) {
-    return this->parts->scanner->detect_frontal(gray, levels);
+    return this->parts->scanner.detect_frontal(gray, levels);
 }
 
 struct FaceLandmarker::Parts {
@@ -169,20 +162,24 @@ bool cv_face_detector_is_dlibs(void) {
     return ours.str() == theirs.str();
 }
 
-bool cv_face_scanners_agree(const cv_image *image, size_t *faces, int32_t *lanes) {
-    constexpr double every = std::numeric_limits<double>::infinity();
-    const std::vector<cvision::FaceBox> plain =
-        cvision::face_scanner_by_4()->detect(image->gray, every, cvision::every_level);
-    *faces = plain.size();
-    *lanes = 4;
-#ifdef __x86_64__
-    if (cvision::registers() == cvision::Registers::by_4) return true;
-    *lanes = 8;
-    const std::vector<cvision::FaceBox> wide =
-        cvision::face_scanner_by_8()->detect(image->gray, every, cvision::every_level);
-    return std::equal(plain.begin(), plain.end(), wide.begin(), wide.end(),
-                      [](const auto &a, const auto &b) { return a.rect == b.rect && a.score == b.score; });
-#else
-    return true;
-#endif
+bool cv_face_scanner_is_right(const cv_image *image, size_t *faces, int32_t *lanes) {
+    using namespace cvision;
+    constexpr double every = std::numeric_limits<double>::infinity(), most_apart = 0.02;
+    const FaceScanner scanner;
+    const std::vector<FaceBox> wide = scanner.detect(image->gray, every, every_level);
+    *lanes = registers() == Registers::by_4 ? 4 : 8;
+    *faces = wide.size();
+    std::vector<FaceBox> plain;
+    {
+        const RegisterLimit limit(Registers::by_4);
+        plain = scanner.detect(image->gray, every, every_level);
+    }
+    const auto is_same = [](const FaceBox &a, const FaceBox &b) { return a.rect == b.rect && a.score == b.score; };
+    if (!std::equal(plain.begin(), plain.end(), wide.begin(), wide.end(), is_same)) return false;
+    std::vector<dlib::rect_detection> theirs;
+    dlib::get_frontal_face_detector()(copied(image->gray), theirs);
+    return std::equal(wide.begin(), wide.end(), theirs.begin(), theirs.end(), [&](const FaceBox &a, const auto &b) {
+        return a.rect == cv::Rect2d(b.rect.left(), b.rect.top(), b.rect.width(), b.rect.height()) &&
+               std::abs(a.score - b.detection_confidence) < most_apart;
+    });
 }

@@ -1,4 +1,4 @@
-// dlib's sliding window over histograms of gradients, compiled for registers of two widths. The results are equal to the bit.
+// dlib's frontal face detector, slid over an image by our own code.
 #pragma once
 #include <memory>
 #include <opencv2/core.hpp>
@@ -15,20 +15,18 @@ namespace cvision {
 
 class FaceScanner {
 public:
-    virtual ~FaceScanner() = default;
+    FaceScanner();
+    ~FaceScanner();
     /// Faces of an 8-bit grey image, best score first, overlaps already suppressed. If the first of the five filters finds a
     /// face with the score `sure`, the others are left out. Only `levels` sizes of faces are sought, from 80 px, each 6/5 of the
     /// one before.
-    virtual std::vector<FaceBox> detect(const cv::Mat &gray, double sure, size_t levels) = 0;
+    std::vector<FaceBox> detect(const cv::Mat &gray, double sure, size_t levels) const;
     /// Faces by the first of the five filters alone: those that neither look aside nor are tilted.
-    virtual std::vector<FaceBox> detect_frontal(const cv::Mat &gray, size_t levels) = 0;
-};
+    std::vector<FaceBox> detect_frontal(const cv::Mat &gray, size_t levels) const;
 
-/// For every processor.
-std::unique_ptr<FaceScanner> face_scanner_by_4();
-#ifdef __x86_64__
-/// For processors with AVX2.
-std::unique_ptr<FaceScanner> face_scanner_by_8();
-#endif
+private:
+    struct Parts;
+    std::unique_ptr<Parts> parts;
+};
 
 }  // namespace cvision

@@ -101,9 +101,9 @@ cv_status cv_face_ghost(cv_face_engine *engine, const cv_image *image, const cv_
 /// Whether the embedded detector is the one of the dlib that this was built with.
 bool cv_face_detector_is_dlibs(void);
 
-/// Whether the detectors for registers of four floats and of eight give the same boxes and scores to the bit. `lanes` is 4 if
-/// the processor has no wider registers, so that nothing was compared.
-bool cv_face_scanners_agree(const cv_image *image, size_t *faces, int32_t *lanes);
+/// Whether the detector finds the boxes that dlib's own code finds, with scores within 0.02, and answers alike to the bit with
+/// registers of four floats and of eight. `lanes` is 4 if the processor has no wider registers.
+bool cv_face_scanner_is_right(const cv_image *image, size_t *faces, int32_t *lanes);
 
 /// Presentation attack detection (PAD) signals, 0–1 each, 1 most suspicious. They never prove that a face is live.
 typedef struct {

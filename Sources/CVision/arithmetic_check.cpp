@@ -1,6 +1,6 @@
 // Compares map_convolution.cpp's sums, whose code depends on the processor, with sums in double precision; mrz_bytes.cpp's with
 // plain sums, and its answers with its own plain code's; mrz_grid.cpp's grids with those of its plain code; image_average.cpp's
-// averages and face_quality.cpp's colours with OpenCV's. All but sums in floats and colours are equal.
+// averages, image_warp.cpp's projections and face_quality.cpp's colours with OpenCV's. All but sums in floats and colours are equal.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -214,6 +214,21 @@ void check_average(cv::RNG &random, cv_arithmetic_check &check) {
     compare(ours, theirs, check);
 }
 
+/// A projection of random pixels, part of which lies beyond the image.
+void check_warp(cv::RNG &random, cv_arithmetic_check &check) {
+    const cv::Size size(random.uniform(2, 90), random.uniform(2, 90));
+    cv::Mat image(size, random.uniform(0, 2) == 0 ? CV_8UC1 : CV_8UC3), theirs;
+    random.fill(image, cv::RNG::UNIFORM, 0, 256);
+    const auto around = [&](double value, double range) { return value + random.uniform(-range, range); };
+    const cv::Matx33d map(around(1, 0.5), around(0, 0.5), around(0, 20), around(0, 0.5), around(1, 0.5), around(0, 20),
+                          around(0, 0.02), around(0, 0.02), 1);
+    const cv::Size wanted(random.uniform(1, 70), random.uniform(1, 40));
+    cv::Mat ours;
+    count_run(check, [&] { ours = cvision::warped(image, map, wanted); });
+    cv::warpPerspective(image, theirs, map, wanted, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_REPLICATE);
+    compare(ours, theirs, check);
+}
+
 /// CIELAB of random pixels, in light or in the dark, where sRGB and CIE's f are linear.
 void check_colours(cv::RNG &random, cv_arithmetic_check &check) {
     // OpenCV interpolates between 33 values of each colour, which costs it up to half a unit; two units are hardly visible.
@@ -258,6 +273,7 @@ cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes
             check_layers(random, *check);
             check_grid(random, *check);
             check_average(random, *check);
+            check_warp(random, *check);
             check_colours(random, *check);
         }
         return CV_OK;

@@ -4,6 +4,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "document.hpp"
+#include "image.hpp"
 
 namespace cvision {
 
@@ -53,10 +54,7 @@ cv::Matx33d from_rectified(const cv_point corners[4], cv::Size size) {
 cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, int margin) {
     const cv::Matx33d shift(1, 0, -margin, 0, 1, -margin, 0, 0, 1);
     const cv::Size whole(size.width + 2 * margin, size.height + 2 * margin);
-    cv::Mat result;
-    cv::warpPerspective(image, result, from_rectified(corners, size) * shift, whole,
-                        cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_REPLICATE);
-    return result;
+    return warped(image, from_rectified(corners, size) * shift, whole);
 }
 
 }  // namespace cvision

@@ -53,17 +53,13 @@ double edge_width_along_rows(const cv::Mat &lines, double least_rise) {
 ///   - core: Of the view, what is measured.
 ///   - to_source: Maps the view's pixels to those of `gray`.
 double edge_width(const cv::Mat &gray, const cv::Rect &core, const cv::Matx33d &to_source) {
-    cv::Mat smooth, rows, columns;
+    cv::Mat smooth;
     cv::GaussianBlur(gray, smooth, {3, 3}, 0.8);
     const auto stride = [](int count) { return std::max(2, count / fewest_lines); };
     const double down = stride(core.height), right = stride(core.width);
     const cv::Matx33d row(1, 0, core.x, 0, down, core.y, 0, 0, 1), column(0, right, core.x, 1, 0, core.y, 0, 0, 1);
-    const auto sample = [&](const cv::Matx33d &view, cv::Size size, cv::Mat &to) {
-        cv::warpPerspective(smooth, to, to_source * view, size, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP,
-                            cv::BORDER_REPLICATE);
-    };
-    sample(row, {core.width, cvCeil(core.height / down)}, rows);
-    sample(column, {core.height, cvCeil(core.width / right)}, columns);
+    const cv::Mat rows = warped(smooth, to_source * row, {core.width, cvCeil(core.height / down)});
+    const cv::Mat columns = warped(smooth, to_source * column, {core.height, cvCeil(core.width / right)});
     const std::array<int, 256> histogram = histogram_of(rows, {});
     const double range = percentile(histogram, 0.98) - percentile(histogram, 0.02);
     const double least_rise = std::max(12.0, 0.3 * range);

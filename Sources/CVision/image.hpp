@@ -3,14 +3,20 @@
 #include <array>
 #include <exception>
 #include <map>
+#include <memory>
 #include <new>
 #include <opencv2/core.hpp>
 
 #include "CVision.h"
 
+namespace cvision {
+struct Coefficients;
+}
+
 struct cv_image {
-    cv::Mat bgr;   // CV_8UC3, upright: EXIF orientation is already applied
-    cv::Mat gray;  // CV_8UC1 of the same size
+    cv::Mat bgr;                                                // CV_8UC3, upright: EXIF orientation is already applied
+    cv::Mat gray;                                               // CV_8UC1 of the same size
+    std::shared_ptr<const cvision::Coefficients> coefficients;  // of a JPEG that was neither turned nor reduced
 
     /// `bgr` averaged down by a whole factor to about 1,800 px on its longer side; made on first use.
     const cv::Mat &reduced() const;
@@ -34,6 +40,9 @@ cv::Mat shrunk(const cv::Mat &image, cv::Size size);
 /// `image` averaged by area to `size`, or to `scale` of its size.
 cv::Mat averaged(const cv::Mat &image, cv::Size size);
 cv::Mat averaged(const cv::Mat &image, double scale);
+
+/// The pixels of `image` at the places to which `map` takes those of a result of `size`, beyond its border those of the border.
+cv::Mat warped(const cv::Mat &image, const cv::Matx33d &map, cv::Size size);
 
 /// Every second row of `image`, whose pixels it shares.
 inline cv::Mat every_second_row(const cv::Mat &image) {

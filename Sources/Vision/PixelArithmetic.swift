@@ -1,11 +1,11 @@
 internal import CVision
 package import InspectCore
 
-/// Compares the arithmetic for wide registers with plain sums, and averages and colours with OpenCV's.
+/// Compares the arithmetic for wide registers with plain sums, and averages, projections and colours with OpenCV's.
 package enum PixelArithmetic {
     /// What a comparison found.
     package struct Check: Sendable {
-        /// Sums, averages and colours compared, and how many differ: if any does, results depend on the processor.
+        /// Sums and pixels compared, and how many differ: if any does, results depend on the processor.
         package let compared, different: Int64
         /// Convolutions, small networks and reductions that computed them, and how many of them used wide registers.
         package let runs, wideRuns: Int64

@@ -3,14 +3,14 @@ import Vision
 
 @Suite struct PixelArithmeticTests {
     @Test(arguments: [1, 2, 3], [16, 8, 4])
-    func `Sums, networks, grids, averages and colours equal plain ones with registers of each width`(
+    func `Sums, networks, grids, averages, projections and colours equal plain ones with registers of each width`(
         seed: UInt64, mostLanes: Int
     ) throws {
         let check = try PixelArithmetic.check(seed: seed, rounds: 60, mostLanes: mostLanes)
         #expect(check.compared > 200_000)
         #expect(check.different == 0)
-        #expect(check.runs == 300)
-        #expect(check.wideRuns == (min(mostLanes, check.lanes) > 4 ? 300 : 0))
+        #expect(check.runs == 360)
+        #expect(check.wideRuns == (min(mostLanes, check.lanes) > 4 ? 360 : 0))
     }
 
     @Test func `The check passes only where the fast way ran`() throws {

@@ -58,9 +58,7 @@ package final class StageEngine: AnalyzerEngine {
                 var side = try self.document(image, isCompared: Self.hasFace(parts))
                 var clock = StepClock()
                 side.recompression = try clock.step("file") { () throws(InspectError) in
-                    try part.withBytes { bytes throws(InspectError) in
-                        try DocumentAnalyzer.recompression(bytes, image)
-                    }
+                    try DocumentAnalyzer.recompression(image)
                 }
                 side.metadata = part.withBytes { ImageMetadata(file: [UInt8]($0)) }
                 side.stepsMs?.merge(clock.steps) { $1 }
@@ -217,7 +215,10 @@ package final class StageEngine: AnalyzerEngine {
     private func image(_ part: PartView) throws(InspectError) -> DecodedImage {
         if let image = self.images[part.kind] { return image }
         do {
-            let image = try part.withBytes { bytes throws(InspectError) in try DecodedImage.decode(bytes) }
+            let limits = ImageLimits(keepsCoefficients: PartKind(rawValue: part.kind)?.isSide == true)
+            let image = try part.withBytes { bytes throws(InspectError) in
+                try DecodedImage.decode(bytes, limits: limits)
+            }
             self.images[part.kind] = image
             return image
         } catch {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <opencv2/core.hpp>
 #include <optional>
 
@@ -10,13 +11,16 @@
 
 namespace cvision {
 
+struct Coefficients;
+
 /// A decoded image before its orientation and its colours are applied, which cv_image_decode does once for all formats.
 struct StoredImage {
     cv::Mat bgr;  // CV_8UC3
     uint32_t width = 0, height = 0;
-    int orientation = 1;                 // EXIF, 1 to 8
-    bool grey = false;                   // stored without colours
-    std::optional<ColourSpace> colours;  // none: sRGB, or unknown
+    int orientation = 1;                         // EXIF, 1 to 8
+    bool grey = false;                           // stored without colours
+    std::optional<ColourSpace> colours;          // none: sRGB, or unknown
+    std::shared_ptr<Coefficients> coefficients;  // of a JPEG that is not reduced, if they are to be kept
 };
 
 /// CV_OK if a header's size is within `limits`, else CV_TOO_MANY_PIXELS (or CV_CORRUPT_IMAGE for an empty image).

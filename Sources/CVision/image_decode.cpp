@@ -252,6 +252,8 @@ extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const 
         auto decoded = std::make_unique<cv_image>();
         cv::cvtColor(stored.bgr, decoded->gray, cv::COLOR_BGR2GRAY);
         decoded->bgr = std::move(stored.bgr);
+        // A turn puts the blocks elsewhere.
+        if (stored.orientation == 1) decoded->coefficients = std::move(stored.coefficients);
         info->format = format;
         info->width = static_cast<uint32_t>(decoded->bgr.cols);
         info->height = static_cast<uint32_t>(decoded->bgr.rows);

@@ -78,7 +78,36 @@ void on_progress(j_common_ptr codec) {
     }
 }
 
-/// Between setjmp and longjmp lie only frames without destructors; `image` belongs to the caller.
+/// Whether the luminance's coefficients are of use: not where it is subsampled, since its blocks then have another size in the image.
+bool has_luminance(const jpeg_decompress_struct &codec) {
+    const jpeg_component_info &luminance = codec.comp_info[0];
+    return (codec.jpeg_color_space == JCS_GRAYSCALE || codec.jpeg_color_space == JCS_YCbCr) &&
+           luminance.h_samp_factor == codec.max_h_samp_factor && luminance.v_samp_factor == codec.max_v_samp_factor &&
+           uint64_t{codec.image_width} * codec.image_height <= max_coefficient_pixels;
+}
+
+/// Without the blocks at the borders that are not full: they hold what the encoder made up.
+void copy_coefficients(jpeg_decompress_struct &codec, Coefficients &found) {
+    jvirt_barray_ptr *arrays = jpeg_read_coefficients(&codec);
+    const JQUANT_TBL *steps = codec.comp_info[0].quant_table;
+    if (arrays == nullptr || steps == nullptr) return;
+    found.columns = static_cast<int>(codec.image_width / DCTSIZE);
+    found.rows = static_cast<int>(codec.image_height / DCTSIZE);
+    const size_t blocks = static_cast<size_t>(found.columns) * static_cast<size_t>(found.rows);
+    for (size_t k = 0; k < low_frequencies.size(); ++k) {
+        found.steps[k] = steps->quantval[low_frequencies[k]];
+        found.values[k].resize(blocks);
+    }
+    size_t at = 0;
+    for (int y = 0; y < found.rows; ++y) {
+        JBLOCKARRAY row = codec.mem->access_virt_barray(reinterpret_cast<j_common_ptr>(&codec), arrays[0],
+                                                        static_cast<JDIMENSION>(y), 1, FALSE);
+        for (int x = 0; x < found.columns; ++x, ++at)
+            for (size_t k = 0; k < low_frequencies.size(); ++k) found.values[k][at] = row[0][x][low_frequencies[k]];
+    }
+}
+
+/// Between setjmp and longjmp lie only frames without destructors; `stored` belongs to the caller.
 cv_status run(Session &session, Source source, const cv_image_limits &limits, StoredImage &stored, cv_error *error) {
     jpeg_decompress_struct &codec = session.codec;
     if (setjmp(session.escape) != 0) return fail(error, session.status, session.message);
@@ -103,7 +132,17 @@ cv_status run(Session &session, Source source, const cv_image_limits &limits, St
     case JCS_YCCK: codec.out_color_space = JCS_CMYK, type = CV_8UC4; break;
     default: codec.out_color_space = JCS_EXT_BGR; break;
     }
+    // The file is read once for both: its coefficients first, all of them, and the pixels from those.
+    const bool keeps = stored.coefficients && codec.scale_denom == 1 && has_luminance(codec);
+    codec.buffered_image = keeps ? TRUE : FALSE;
     jpeg_start_decompress(&codec);
+    if (keeps) {
+        while (!jpeg_input_complete(&codec)) {
+            jpeg_consume_input(&codec);
+            on_progress(reinterpret_cast<j_common_ptr>(&codec));
+        }
+        jpeg_start_output(&codec, codec.input_scan_number);
+    }
     stored.bgr.create(static_cast<int>(codec.output_height), static_cast<int>(codec.output_width), type);
     while (codec.output_scanline < codec.output_height) {
         JSAMPROW rows[8];
@@ -113,46 +152,12 @@ cv_status run(Session &session, Source source, const cv_image_limits &limits, St
             rows[count] = stored.bgr.ptr<uint8_t>(static_cast<int>(first + count));
         jpeg_read_scanlines(&codec, rows, count);
     }
+    if (keeps) {
+        jpeg_finish_output(&codec);
+        copy_coefficients(codec, *stored.coefficients);
+    }
     jpeg_finish_decompress(&codec);
     return CV_OK;
-}
-
-/// The same frames as in `run`; `found` belongs to the caller.
-bool run_coefficients(Session &session, Source source, Coefficients &found) {
-    jpeg_decompress_struct &codec = session.codec;
-    if (setjmp(session.escape) != 0) return false;
-    jpeg_create_decompress(&codec);
-    codec.progress = &session.progress;
-    codec.mem->max_memory_to_use = max_codec_memory;
-    jpeg_mem_src(&codec, source.bytes, source.length);
-    jpeg_read_header(&codec, TRUE);
-    const bool has_luminance = codec.jpeg_color_space == JCS_GRAYSCALE || codec.jpeg_color_space == JCS_YCbCr;
-    const auto pixels = static_cast<uint64_t>(codec.image_width) * codec.image_height;
-    if (!has_luminance || pixels > max_coefficient_pixels) return false;
-    jvirt_barray_ptr *arrays = jpeg_read_coefficients(&codec);
-    const jpeg_component_info &luminance = codec.comp_info[0];
-    // Luminance that is subsampled has blocks of another size in the image.
-    if (luminance.quant_table == nullptr || luminance.h_samp_factor != codec.max_h_samp_factor ||
-        luminance.v_samp_factor != codec.max_v_samp_factor)
-        return false;
-    // Blocks at the borders that are not full hold what the encoder made up.
-    found.width = static_cast<int>(codec.image_width);
-    found.height = static_cast<int>(codec.image_height);
-    found.columns = static_cast<int>(codec.image_width / DCTSIZE);
-    found.rows = static_cast<int>(codec.image_height / DCTSIZE);
-    const size_t blocks = static_cast<size_t>(found.columns) * static_cast<size_t>(found.rows);
-    for (size_t k = 0; k < low_frequencies.size(); ++k) {
-        found.steps[k] = luminance.quant_table->quantval[low_frequencies[k]];
-        found.values[k].resize(blocks);
-    }
-    size_t at = 0;
-    for (int y = 0; y < found.rows; ++y) {
-        JBLOCKARRAY row = codec.mem->access_virt_barray(reinterpret_cast<j_common_ptr>(&codec), arrays[0],
-                                                        static_cast<JDIMENSION>(y), 1, FALSE);
-        for (int x = 0; x < found.columns; ++x, ++at)
-            for (size_t k = 0; k < low_frequencies.size(); ++k) found.values[k][at] = row[0][x][low_frequencies[k]];
-    }
-    return true;
 }
 
 void prepare(Session &session) {
@@ -213,19 +218,15 @@ void read_metadata(Source source, StoredImage &stored) {
 cv_status decode_jpeg(Source source, const cv_image_limits &limits, StoredImage &stored, cv_error *error) {
     Session session;
     prepare(session);
+    if (limits.keeps_coefficients) stored.coefficients = std::make_shared<Coefficients>();
     const cv_status status = run(session, source, limits, stored, error);
     if (status != CV_OK) return status;
+    if (stored.coefficients && stored.coefficients->values.front().empty()) stored.coefficients.reset();
     read_metadata(source, stored);
     stored.grey = stored.bgr.channels() == 1;
     if (stored.bgr.channels() == 4) stored.bgr = from_cmyk(stored.bgr, session.codec.saw_Adobe_marker);
     if (stored.bgr.channels() == 1) cv::cvtColor(stored.bgr, stored.bgr, cv::COLOR_GRAY2BGR);
     return CV_OK;
-}
-
-bool read_coefficients(Source source, Coefficients &found) {
-    Session session;
-    prepare(session);
-    return run_coefficients(session, source, found);
 }
 
 }  // namespace cvision

@@ -63,7 +63,7 @@ cv_status check_header(Source codestream, const cv_image_limits &limits, cv_erro
     const uint32_t components = big_endian(siz + 32, 2);
     if (left >= right || top >= bottom || tile_width == 0 || tile_height == 0)
         return fail(error, CV_CORRUPT_IMAGE, "the codestream header is invalid");
-    const cv_image_limits own{std::min(limits.max_pixels, max_pixels), limits.max_side, 0};
+    const cv_image_limits own{std::min(limits.max_pixels, max_pixels), limits.max_side, 0, false};
     const cv_status size = check_size(right - left, bottom - top, own, error);
     if (size != CV_OK) return size;
     const uint64_t tiles = ((right + tile_width - 1) / tile_width) * ((bottom + tile_height - 1) / tile_height);

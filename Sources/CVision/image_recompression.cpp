@@ -162,16 +162,12 @@ double strongest_contradiction(const Coefficients &found, const Blocks &counted)
 }  // namespace
 }  // namespace cvision
 
-extern "C" cv_status cv_image_recompression(const uint8_t *bytes, size_t length, const cv_image *image,
-                                            double *contradiction, cv_error *error) {
+extern "C" cv_status cv_image_recompression(const cv_image *image, double *contradiction, cv_error *error) {
     using namespace cvision;
     *contradiction = -1;
     return guard(error, [&] {
-        Coefficients found;
-        const bool is_jpeg = length > 2 && bytes[0] == 0xFF && bytes[1] == 0xD8;
-        if (!is_jpeg || !read_coefficients({bytes, length}, found)) return CV_OK;
-        // An image that was turned or reduced has its blocks elsewhere.
-        if (image->bgr.cols != found.width || image->bgr.rows != found.height) return CV_OK;
+        if (!image->coefficients) return CV_OK;
+        const Coefficients &found = *image->coefficients;
         *contradiction = strongest_contradiction(found, unclipped(image->bgr, found.columns, found.rows));
         return CV_OK;
     });

@@ -4,21 +4,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "image_codecs.hpp"
-
 namespace cvision {
 
 /// The lowest frequencies but the mean, as places in a block of 8 by 8.
 constexpr std::array<int, 14> low_frequencies{1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4};
 
 struct Coefficients {
-    int width = 0, height = 0;                                        // pixels
     int columns = 0, rows = 0;                                        // blocks that are full
     std::array<int, low_frequencies.size()> steps{};                  // of the quantisation
     std::array<std::vector<int16_t>, low_frequencies.size()> values;  // by frequency, row by row
 };
-
-/// False if `source` is not a JPEG with a separate luminance, is damaged or very large.
-bool read_coefficients(Source source, Coefficients &found);
 
 }  // namespace cvision

@@ -13,16 +13,20 @@ package struct ImageLimits: Sendable, Hashable, Codable {
     /// JPEG and HEIC images are decoded at a half, a quarter or an eighth while the longer side keeps this many pixels; `nil`:
     /// only very large ones are halved.
     package var enoughSide: Int?
+    /// Keeps what ``DocumentAnalyzer/recompression(_:)`` looks at.
+    var keepsCoefficients: Bool
 
     /// The defaults leave room for every phone's camera (48 megapixels, 8,064 px) and keep a decoded image, its grey
     /// copy and a progressive JPEG's coefficients below 600 MB.
     package init(
-        maxBytes: Int = PartKind.byteLimit, maxPixels: Int = 50_000_000, maxSide: Int = 12_000, enoughSide: Int? = nil
+        maxBytes: Int = PartKind.byteLimit, maxPixels: Int = 50_000_000, maxSide: Int = 12_000, enoughSide: Int? = nil,
+        keepsCoefficients: Bool = false
     ) {
         self.maxBytes = maxBytes
         self.maxPixels = maxPixels
         self.maxSide = maxSide
         self.enoughSide = enoughSide
+        self.keepsCoefficients = keepsCoefficients
     }
 }
 
@@ -73,7 +77,7 @@ package final class DecodedImage {
         }
         var nativeLimits = cv_image_limits(
             max_pixels: UInt64(clamping: limits.maxPixels), max_side: UInt32(clamping: limits.maxSide),
-            enough_side: UInt32(clamping: limits.enoughSide ?? 0))
+            enough_side: UInt32(clamping: limits.enoughSide ?? 0), keeps_coefficients: limits.keepsCoefficients)
         var image: OpaquePointer?
         var info = cv_image_info()
         try callVision { error in

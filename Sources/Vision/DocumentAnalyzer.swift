@@ -28,14 +28,11 @@ package enum DocumentAnalyzer {
         return QualityFacts(quality)
     }
 
-    /// How strongly a patch of a JPEG file contradicts the compression that the rest had before (0–1); `nil` if the file
-    /// shows no earlier compression, or is turned by its orientation.
-    package static func recompression(
-        _ file: UnsafeRawBufferPointer, _ image: DecodedImage
-    ) throws(InspectError) -> Double? {
-        guard let start = file.bindMemory(to: UInt8.self).baseAddress, image.facts.orientation == 1 else { return nil }
+    /// How strongly a patch of a JPEG contradicts the compression that the rest had before (0–1); `nil` if it shows no earlier
+    /// compression, is turned by its orientation, or was decoded without keeping its coefficients.
+    package static func recompression(_ image: DecodedImage) throws(InspectError) -> Double? {
         var contradiction = -1.0
-        try callVision { error in cv_image_recompression(start, file.count, image.pointer, &contradiction, &error) }
+        try callVision { error in cv_image_recompression(image.pointer, &contradiction, &error) }
         return contradiction < 0 ? nil : contradiction
     }
 }

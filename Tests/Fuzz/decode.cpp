@@ -10,7 +10,7 @@ constexpr uint64_t max_pixels = 1'000'000;
 constexpr uint32_t max_side = 4'000;
 
 void decode(const uint8_t *bytes, size_t length, uint32_t enough_side) {
-    const cv_image_limits limits{max_pixels, max_side, enough_side};
+    const cv_image_limits limits{max_pixels, max_side, enough_side, true};
     cv_image *image = nullptr;
     cv_image_info info{};
     cv_error error{};
@@ -28,8 +28,7 @@ void decode(const uint8_t *bytes, size_t length, uint32_t enough_side) {
     if (cv_image_preview(image, 64, &preview, &error) != CV_OK || preview.length == 0) std::abort();
     cv_preview_free(&preview);
     double contradiction = 0;
-    if (cv_image_recompression(bytes, length, image, &contradiction, &error) != CV_OK ||
-        !(contradiction >= -1 && contradiction <= 1))
+    if (cv_image_recompression(image, &contradiction, &error) != CV_OK || !(contradiction >= -1 && contradiction <= 1))
         std::abort();
     cv_image_free(image);
 }

@@ -128,7 +128,10 @@ extension DecodedImage {
     ])
     func `A cut image is refused wherever it is cut`(bytes: [UInt8]) {
         for count in stride(from: 16, to: bytes.count - 1, by: max(1, bytes.count / 40)) {
-            #expect(self.code(Array(bytes[..<count])) == .corruptImage, "torn after \(count) of \(bytes.count) bytes")
+            for limits in [ImageLimits(), ImageLimits(keepsCoefficients: true)] {
+                let code = self.code(Array(bytes[..<count]), limits: limits)
+                #expect(code == .corruptImage, "torn after \(count) of \(bytes.count) bytes")
+            }
         }
     }
 
@@ -205,5 +208,6 @@ extension DecodedImage {
         let scan = Array(bytes[first..<(try #require(scans.dropFirst().first))])
         let bomb = Array(bytes[..<first]) + Array(repeating: scan, count: 400).joined() + bytes[first...]
         #expect(self.code(bomb) == .corruptImage)
+        #expect(self.code(bomb, limits: ImageLimits(keepsCoefficients: true)) == .corruptImage)
     }
 }

@@ -40,10 +40,14 @@ import Testing
         return try image.preview(longestSide: drawing.width).jpeg
     }
 
-    private func contradiction(_ file: Data) throws -> Double? {
-        try file.withUnsafeBytes { bytes in
-            try DocumentAnalyzer.recompression(bytes, try DecodedImage.decode(bytes))
+    private func decoded(_ file: Data, keepsCoefficients: Bool = true) throws -> DecodedImage {
+        try file.withUnsafeBytes {
+            try DecodedImage.decode($0, limits: ImageLimits(keepsCoefficients: keepsCoefficients))
         }
+    }
+
+    private func contradiction(_ file: Data) throws -> Double? {
+        try DocumentAnalyzer.recompression(self.decoded(file))
     }
 
     @Test func `A patch that is newer than the rest of a JPEG is noticed`() throws {
@@ -60,13 +64,26 @@ import Testing
         #expect(try self.contradiction(try self.jpeg(step: 0.001, isEdited: false)) == nil)
     }
 
+    @Test func `Keeping what tells of an earlier compression changes no pixel`() throws {
+        for file in try [self.jpeg(step: 24, isEdited: true), Data(SmallImage.jpeg), Data(SmallImage.progressiveJPEG)] {
+            let kept = try self.decoded(file), plain = try self.decoded(file, keepsCoefficients: false)
+            #expect(kept.facts == plain.facts)
+            for y in 0..<kept.facts.height {
+                for x in 0..<kept.facts.width {
+                    let pixel = try #require(kept.rgb(x: x, y: y)), other = try #require(plain.rgb(x: x, y: y))
+                    #expect(pixel == other, "\(x), \(y)")
+                }
+            }
+        }
+    }
+
     @Test func `Other formats and damaged files say nothing`() throws {
         #expect(try self.contradiction(Data(TestImage(width: 64, height: 64).png())) == nil)
         let file = try self.jpeg(step: 24, isEdited: true)
-        let image = try file.withUnsafeBytes { try DecodedImage.decode($0) }
-        for length in [0, 1, 2, 3, 20, 200, file.count / 2] {
-            let cut = Data(file.prefix(length))
-            #expect(try cut.withUnsafeBytes { try DocumentAnalyzer.recompression($0, image) } == nil)
+        #expect(try DocumentAnalyzer.recompression(self.decoded(file, keepsCoefficients: false)) == nil)
+        for length in [3, 20, 200, file.count / 2] {
+            let error = #expect(throws: InspectError.self) { try self.decoded(Data(file.prefix(length))) }
+            #expect(error?.code == .corruptImage, "\(length) bytes")
         }
         let tiny = try TestImage(width: 5, height: 5).png().withUnsafeBytes { try DecodedImage.decode($0) }
         #expect(try self.contradiction(try tiny.preview().jpeg) == nil)

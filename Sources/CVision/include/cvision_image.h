@@ -57,6 +57,8 @@ typedef struct {
     /// JPEG and HEIC are decoded at a half, a quarter or an eighth while the longer side keeps this many pixels; 0: only very
     /// large ones are halved.
     uint32_t enough_side;
+    /// Keeps what cv_image_recompression looks at.
+    bool keeps_coefficients;
 } cv_image_limits;
 
 typedef struct {
@@ -96,13 +98,13 @@ typedef struct {
 cv_status cv_image_preview(const cv_image *image, uint32_t longest_side, cv_preview *preview, cv_error *error);
 void cv_preview_free(cv_preview *preview);
 
-/// Looks in a JPEG file that was compressed before for a patch that was not; `image` is the file's, decoded without a turn.
+/// Looks in a JPEG that was compressed before for a patch that was not.
 ///
 /// Editing a JPEG and saving it leaves traces of the first compression everywhere except where pixels are new.
 /// `*contradiction` is the share of the strongest patch's coefficients that the first compression excludes, less its
-/// uncertainty, 0 to 1; -1: not a JPEG, or no earlier compression is seen, or `image` was reduced.
-cv_status cv_image_recompression(const uint8_t *bytes, size_t length, const cv_image *image, double *contradiction,
-                                 cv_error *error);
+/// uncertainty, 0 to 1; -1: no earlier compression is seen, or `image` has no coefficients, since it was no JPEG, was turned or
+/// reduced, or did not keep them.
+cv_status cv_image_recompression(const cv_image *image, double *contradiction, cv_error *error);
 
 /// Frees `image`, which may be null.
 void cv_image_free(cv_image *image);

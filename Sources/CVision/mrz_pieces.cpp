@@ -9,25 +9,96 @@
 #include "image.hpp"
 #include "mrz_network.hpp"
 
+// A product that is added in one rounding would make answers depend on the processor.
+#pragma clang fp contract(off)
+
 namespace cvision::mrz {
 namespace {
 
-/// Zero mean and unit deviation over windows of 129 pixels (detector_data.py: normalise), padded to multiples of 16. Sums of bytes
-/// are whole numbers, which takes OpenCV less time than sums of floats; scaled in doubles, they stay as exact.
+constexpr int window = 129, reach = window / 2;  // pixels on a side of the square whose mean and deviation count
+
+/// Sums of pixels and of their squares over the rows of a window, column by column, with a margin that mirrors the others.
+struct ColumnSums {
+    std::vector<uint32_t> values, squares;
+
+    explicit ColumnSums(int columns) : values(size_t(columns + 2 * reach)), squares(values.size()) {}
+    void add(const uint8_t *row, int columns) {
+        uint32_t *value = this->values.data() + reach, *square = this->squares.data() + reach;
+        for (int x = 0; x < columns; ++x) {
+            value[x] += row[x];
+            square[x] += uint32_t(row[x]) * row[x];
+        }
+    }
+    void replace(const uint8_t *row, const uint8_t *by, int columns) {
+        uint32_t *value = this->values.data() + reach, *square = this->squares.data() + reach;
+        for (int x = 0; x < columns; ++x) {
+            value[x] += uint32_t(by[x]) - row[x];
+            square[x] += uint32_t(by[x]) * by[x] - uint32_t(row[x]) * row[x];
+        }
+    }
+    void mirror(const std::vector<int> &from, int columns) {
+        for (int i = 0; i < reach; ++i) {
+            for (std::vector<uint32_t> *sums : {&this->values, &this->squares}) {
+                (*sums)[size_t(i)] = (*sums)[size_t(from[size_t(i)] + reach)];
+                (*sums)[size_t(columns + reach + i)] = (*sums)[size_t(from[size_t(columns + reach + i)] + reach)];
+            }
+        }
+    }
+};
+
+/// Where each pixel of a row, or of a column, with a margin around it lies once it is mirrored.
+std::vector<int> mirrored(int count) {
+    std::vector<int> from;
+    for (int i = -reach; i < count + reach; ++i) {
+        from.push_back(cv::borderInterpolate(i, count, cv::BORDER_REFLECT_101));
+    }
+    return from;
+}
+
+/// Zero mean and unit deviation over windows (detector_data.py: normalise), padded to multiples of 16. Sums are whole numbers, so
+/// that they stay exact while rows and columns enter and leave.
 Tensor prepare(const cv::Mat &gray) {
-    const cv::Size window(129, 129);
-    cv::Mat pixels, mean, square, deviation, padded;
-    cv::boxFilter(gray, mean, CV_64F, window, {-1, -1}, true, cv::BORDER_REFLECT_101);
-    cv::sqrBoxFilter(gray, square, CV_64F, window, {-1, -1}, true, cv::BORDER_REFLECT_101);
-    mean.convertTo(mean, CV_32F);
-    square.convertTo(square, CV_32F);
-    cv::sqrt(cv::max(square - mean.mul(mean), 0.0), deviation);
-    cv::subtract(gray, mean, pixels, {}, CV_32F);
-    const cv::Mat normal = pixels / (deviation + 8.0);
-    cv::copyMakeBorder(normal, padded, 0, (16 - gray.rows % 16) % 16, 0, (16 - gray.cols % 16) % 16,
-                       cv::BORDER_REPLICATE);
-    Tensor out(1, padded.rows, padded.cols);
-    std::copy(padded.begin<float>(), padded.end<float>(), out.values.begin());
+    const int rows = gray.rows, columns = gray.cols;
+    const std::vector<int> row_of = mirrored(rows), column_of = mirrored(columns);
+    Tensor out(1, (rows + 15) / 16 * 16, (columns + 15) / 16 * 16);
+    ColumnSums sums(columns);
+    for (int i = 0; i < window; ++i) {
+        sums.add(gray.ptr(row_of[size_t(i)]), columns);
+    }
+    std::vector<int32_t> of_values(static_cast<size_t>(columns)), of_squares(of_values.size());
+    for (int y = 0; y < rows; ++y) {
+        if (y > 0) {
+            sums.replace(gray.ptr(row_of[size_t(y - 1)]), gray.ptr(row_of[size_t(y + window - 1)]), columns);
+        }
+        sums.mirror(column_of, columns);
+        const uint32_t *values = sums.values.data(), *squares = sums.squares.data();
+        uint32_t value = 0, square = 0;
+        for (int i = 0; i < window; ++i) {
+            value += values[i];
+            square += squares[i];
+        }
+        int32_t *value_to = of_values.data(), *square_to = of_squares.data();
+        value_to[0] = int32_t(value);
+        square_to[0] = int32_t(square);
+        for (int x = 1; x < columns; ++x) {
+            value += values[x + window - 1] - values[x - 1];
+            square += squares[x + window - 1] - squares[x - 1];
+            value_to[x] = int32_t(value);
+            square_to[x] = int32_t(square);
+        }
+        const uint8_t *pixels = gray.ptr(y);
+        float *to = out.plane(0) + size_t(y) * out.columns;
+        for (int x = 0; x < columns; ++x) {
+            constexpr double share = 1.0 / (window * window);
+            const float mean = float(value_to[x] * share), mean_square = float(square_to[x] * share);
+            const float variance = mean_square - mean * mean;
+            to[x] = (float(pixels[x]) - mean) / (__builtin_elementwise_sqrt(variance > 0 ? variance : 0) + 8.0f);
+        }
+        std::fill(to + columns, to + out.columns, to[columns - 1]);
+    }
+    for (int y = rows; y < out.rows; ++y) {
+        std::copy_n(out.plane(0) + size_t(rows - 1) * out.columns, out.columns, out.plane(0) + size_t(y) * out.columns);
+    }
     return out;
 }
 

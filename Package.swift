@@ -8,7 +8,7 @@ import PackageDescription
 #endif
 
 /// Flags that make an overflow end the process instead of continuing: C and C++ read bytes from strangers. `-O2` also in debug
-/// builds: FORTIFY does nothing without it, and dlib's detector is 75 times slower.
+/// builds: FORTIFY does nothing without it, and finding faces is many times slower.
 let hardening =
     ["-O2", "-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3"]
     + branchProtection

@@ -8,7 +8,7 @@
 
 #include "cpu.hpp"
 
-// A product that is added in one rounding would make answers depend on the processor.
+// Rounding a product and a sum only once would make answers depend on the processor.
 #pragma clang fp contract(off)
 
 namespace cvision {
@@ -60,8 +60,8 @@ INLINED void measure(const uint8_t *above, const uint8_t *own, const uint8_t *be
     const Floats x = __builtin_convertvector(along < 0 ? -along : along, Floats);
     const Floats y = __builtin_convertvector(down < 0 ? -down : down, Floats);
     at(length) = __builtin_elementwise_sqrt(x * x + y * y);
-    // Tangents of 10, 30, 50 and 70°, halfway between orientations.
-    const Ints steps = -((y > x * 0.17632698f) + (y > x * 0.57735027f) + (y > x * 1.1917536f) + (y > x * 2.7474774f));
+    // Tangents halfway between dlib's orientations, whose sines and cosines have four digits.
+    const Ints steps = -((y > x * 0.17631579f) + (y > x * 0.57746011f) + (y > x * 1.1917563f) + (y > x * 2.7474747f));
     const Ints rising = along + down > 0 ? steps : steps + 9;
     const Ints falling = down > 0 ? 9 - steps : (steps > 0 ? 18 - steps : 0);
     const Ints is_falling = ((along < 0) ^ (down < 0)) & (along != 0) & (down != 0);
@@ -69,14 +69,14 @@ INLINED void measure(const uint8_t *above, const uint8_t *own, const uint8_t *be
     *reinterpret_cast<Octets *>(orientation) = __builtin_convertvector(nearest, Octets);
 }
 
-/// The same for a row's pixels from the second to that before `columns`.
-INLINED void measure_row(const cv::Mat &gray, int y, int columns, float *length, uint8_t *orientation) {
+/// The same for a row's pixels from the second to that before `end`.
+INLINED void measure_row(const cv::Mat &gray, int y, int end, float *length, uint8_t *orientation) {
     const uint8_t *above = gray.ptr(y - 1), *own = gray.ptr(y), *below = gray.ptr(y + 1);
     int x = 1;
-    for (; x + lanes <= columns; x += lanes) measure(above + x, own + x, below + x, length + x, orientation + x);
-    if (x >= columns) return;
+    for (; x + lanes <= end; x += lanes) measure(above + x, own + x, below + x, length + x, orientation + x);
+    if (x >= end) return;
     uint8_t last[3][lanes + 2] = {};
-    const size_t left = size_t(columns - x);
+    const size_t left = size_t(end - x);
     std::memcpy(last[0], above + x - 1, left + 2);
     std::memcpy(last[1], own + x - 1, left + 2);
     std::memcpy(last[2], below + x - 1, left + 2);
@@ -154,7 +154,8 @@ INLINED void sum_energies(Cells &cells) {
     }
 }
 
-/// Adds up `votes` by the energies of the four squares of cells that their cell belongs to, each limited to 0.2.
+/// Adds up half of `votes`, normalised by the energy of each of the four squares of cells that their cell belongs to and limited to
+/// 0.2.
 INLINED void normalise(const Floats &votes, const Floats *limits, const Floats *factors, Floats *sums, Floats &total) {
     total = Floats{};
     for (int i = 0; i < corners; ++i) {
@@ -228,9 +229,9 @@ INLINED void correlate(const float *from, size_t step, const std::vector<float> 
     if (count > 0) correlate_block<IsAdded, 2>(from, step, weight, taps, to);
 }
 
-INLINED void filter(const GradientFeatures &features, const GradientFilter &parts, GradientScores &scores,
+INLINED void filter(const GradientFeatures &features, const GradientFilter &wanted, GradientScores &scores,
                     std::vector<float> &scratch) {
-    for (const GradientFilter::Part &part : parts.parts) {
+    for (const GradientFilter::Part &part : wanted.parts) {
         for (int y = 0; y < features.rows; ++y) {
             correlate<false>(features.at(part.plane, y), 1, part.row, scores.columns,
                              scratch.data() + size_t(y) * scores.pitch);
@@ -250,10 +251,10 @@ BY_8 void describe_by_8(const cv::Mat &gray, Cells &cells, int padding_rows, int
     describe_all(gray, cells, padding_rows, padding_columns, to);
 }
 
-BY_8 void filter_by_8(const GradientFeatures &features, const GradientFilter &parts, GradientScores &scores,
+BY_8 void filter_by_8(const GradientFeatures &features, const GradientFilter &wanted, GradientScores &scores,
                       std::vector<float> &scratch) {
     count_wide_run();
-    filter(features, parts, scores, scratch);
+    filter(features, wanted, scores, scratch);
 }
 #endif
 
@@ -264,12 +265,12 @@ void describe_widest(const cv::Mat &gray, Cells &cells, int padding_rows, int pa
     describe_all(gray, cells, padding_rows, padding_columns, to);
 }
 
-void filter_widest(const GradientFeatures &features, const GradientFilter &parts, GradientScores &scores,
+void filter_widest(const GradientFeatures &features, const GradientFilter &wanted, GradientScores &scores,
                    std::vector<float> &scratch) {
 #ifdef __x86_64__
-    if (registers() != Registers::by_4) return filter_by_8(features, parts, scores, scratch);
+    if (registers() != Registers::by_4) return filter_by_8(features, wanted, scores, scratch);
 #endif
-    filter(features, parts, scores, scratch);
+    filter(features, wanted, scores, scratch);
 }
 
 }  // namespace
@@ -285,15 +286,15 @@ GradientFeatures::GradientFeatures(const cv::Mat &gray, int padding_rows, int pa
     describe_widest(gray, cells, padding_rows, padding_columns, *this);
 }
 
-GradientScores::GradientScores(const GradientFeatures &features, const GradientFilter &parts) {
-    this->rows = std::max(0, features.rows - parts.rows + 1);
-    this->columns = std::max(0, features.columns - parts.columns + 1);
+GradientScores::GradientScores(const GradientFeatures &features, const GradientFilter &wanted) {
+    this->rows = std::max(0, features.rows - wanted.rows + 1);
+    this->columns = std::max(0, features.columns - wanted.columns + 1);
     if (this->rows == 0 || this->columns == 0) return;
     // Room for what `correlate` writes beyond a row: the next one must not change.
     this->pitch = size_t(this->columns + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
     this->values.resize(size_t(this->rows) * this->pitch);
     std::vector<float> scratch(size_t(features.rows) * this->pitch);
-    filter_widest(features, parts, *this, scratch);
+    filter_widest(features, wanted, *this, scratch);
 }
 
 }  // namespace cvision

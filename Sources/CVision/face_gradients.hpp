@@ -6,7 +6,7 @@
 
 namespace cvision {
 
-/// 31 features of each cell of 8 × 8 pixels, but the outermost: 18 signed orientations, nine unsigned ones, four of texture. Around
+/// 31 features of each cell of 8 × 8 pixels, except the outermost: 18 signed orientations, nine unsigned ones, four of texture. Around
 /// them are zeros, so that a window may reach beyond the image.
 struct GradientFeatures {
     static constexpr int planes = 31;
@@ -38,7 +38,7 @@ struct GradientScores {
     size_t pitch = 0;
     std::vector<float> values;
 
-    GradientScores(const GradientFeatures &features, const GradientFilter &parts);
+    GradientScores(const GradientFeatures &features, const GradientFilter &wanted);
     float *at(int row) { return this->values.data() + size_t(row) * pitch; }
     const float *at(int row) const { return this->values.data() + size_t(row) * pitch; }
 };

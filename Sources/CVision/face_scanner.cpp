@@ -10,7 +10,7 @@
 
 #include "face_gradients.hpp"
 
-// A product that is added in one rounding would make answers depend on the processor.
+// Rounding a product and a sum only once would make answers depend on the processor.
 #pragma clang fp contract(off)
 
 namespace cvision {
@@ -57,7 +57,7 @@ private:
     Row rows[2];
 };
 
-/// `gray` at 5/6 of its size, as dlib's pyramid_down<6> reduces it: its corners stay corners.
+/// `gray` at 5/6 of its size, with the geometry of dlib's pyramid_down<6>, but more exact: its corners stay corners.
 cv::Mat reduced(const cv::Mat &gray) {
     cv::Mat result(5 * gray.rows / 6, 5 * gray.cols / 6, CV_8U);
     NarrowRows rows(gray);

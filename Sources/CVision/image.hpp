@@ -41,7 +41,7 @@ cv::Mat shrunk(const cv::Mat &image, cv::Size size);
 cv::Mat averaged(const cv::Mat &image, cv::Size size);
 cv::Mat averaged(const cv::Mat &image, double scale);
 
-/// The pixels of `image` at the places to which `map` takes those of a result of `size`, beyond its border those of the border.
+/// A result of `size`: each of its pixels shows `image` where `map` takes it, and the border's nearest pixel beyond the border.
 cv::Mat warped(const cv::Mat &image, const cv::Matx33d &map, cv::Size size);
 
 /// Every second row of `image`, whose pixels it shares.

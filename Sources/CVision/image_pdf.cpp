@@ -228,6 +228,7 @@ cv_status decode_image(const Object &image, const cv_image_limits &limits, Store
             if (status != CV_OK) return status;
             // The page alone says how an image lies (its own EXIF is ignored) and, of a JPEG, what its colours are.
             stored.orientation = 1;
+            stored.coefficients.reset();  // what they say was measured on photos, not on what scanners write
             const Object space = image["/ColorSpace"];
             if (space.null() && !is_jpeg) return CV_OK;
             Colours colours = colours_of(space);

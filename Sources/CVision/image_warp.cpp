@@ -24,7 +24,7 @@ struct Places {
     alignas(32) int32_t offsets[lanes], right[lanes], below[lanes];
 };
 
-/// The map's numerators and denominator at the start of a row, and their growth with each pixel.
+/// The map's numerators and denominator at the start of a block, and their growth with each pixel.
 struct Line {
     double x, y, w, x_step, y_step, w_step;
     int columns, rows, channels;
@@ -117,30 +117,30 @@ Number number_at(const uint8_t *from) {
     }
 }
 
+/// Columns that OpenCV computes from one start: sums from another are rounded otherwise.
+int block_columns(const cv::Size &size) { return std::min(1024 / std::min(16, size.height), size.width); }
+
 template <int Channels>
 [[gnu::target("avx2")]] void warp(const cv::Mat &image, const cv::Matx33d &map, cv::Mat &result) {
     count_wide_run();
+    const int block = block_columns(result.size());
     uint8_t last[lanes * Channels];
     Places places;
+    const auto start = [&](int row, int x, int y) { return map(row, 0) * x + map(row, 1) * y + map(row, 2); };
     for (int y = 0; y < result.rows; ++y) {
-        const Line line{map(0, 1) * y + map(0, 2),
-                        map(1, 1) * y + map(1, 2),
-                        map(2, 1) * y + map(2, 2),
-                        map(0, 0),
-                        map(1, 0),
-                        map(2, 0),
-                        image.cols,
-                        image.rows,
-                        Channels,
-                        image.step};
-        uint8_t *row = result.ptr(y);
-        for (int x = 0; x < result.cols; x += lanes) {
-            const int count = std::min(lanes, result.cols - x);
-            uint8_t *to = count == lanes ? row + size_t(x) * Channels : last;
-            find_places(line, x, places);
-            if constexpr (Channels == 1) mix_gray(image.data, image.step, places, to);
-            else mix_colour(image.data, image.step, places, to);
-            if (count < lanes) std::copy_n(last, size_t(count) * Channels, row + size_t(x) * Channels);
+        for (int left = 0; left < result.cols; left += block) {
+            const Line line{start(0, left, y), start(1, left, y), start(2, left, y), map(0, 0), map(1, 0),
+                            map(2, 0),         image.cols,        image.rows,        Channels,  image.step};
+            uint8_t *row = result.ptr(y) + size_t(left) * Channels;
+            const int columns = std::min(block, result.cols - left);
+            for (int x = 0; x < columns; x += lanes) {
+                const int count = std::min(lanes, columns - x);
+                uint8_t *to = count == lanes ? row + size_t(x) * Channels : last;
+                find_places(line, x, places);
+                if constexpr (Channels == 1) mix_gray(image.data, image.step, places, to);
+                else mix_colour(image.data, image.step, places, to);
+                if (count < lanes) std::copy_n(last, size_t(count) * Channels, row + size_t(x) * Channels);
+            }
         }
     }
 }

@@ -9,7 +9,7 @@
 #include "image.hpp"
 #include "mrz_network.hpp"
 
-// A product that is added in one rounding would make answers depend on the processor.
+// Rounding a product and a sum only once would make answers depend on the processor.
 #pragma clang fp contract(off)
 
 namespace cvision::mrz {

@@ -156,7 +156,7 @@ cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *r
         passes.push_back(document_pass(gray, *outline));
     }
     if (covered < filled) {
-        // Enlarged, a small image shows nothing more.
+        // Enlarged further, a small image shows nothing more.
         passes.push_back(
             {{gray}, frame, std::clamp(double(std::max(gray.cols, gray.rows)), document_side, whole_side)});
         passes.push_back({{gray}, frame, close_side});

@@ -80,6 +80,26 @@ import Testing
         }
     }
 
+    @Test func `A front that shares a name or a day with the back's MRZ may still be another holder's`() {
+        func decision(_ print: [String]) -> Decision? {
+            self.decide([.front: self.side(print: print), .back: self.side(self.card)]).capabilities.imageChecks?.last?
+                .decision
+        }
+        let warning = Decision(.warning, "MISMATCH_FRONT_BACK")
+        let rest = ["3 03.02.1991", "4b 09.01.2033", "5 ZS1234567"]
+        #expect(decision(["1 ERIKSSON", "2 ZOFIA"] + rest) == warning)
+        #expect(decision(["1 NOWAK", "2 ANNA MARIA"] + rest) == warning)
+        #expect(decision(["1 ERIKSSON", "2 ANNA MARIA"] + rest) == Decision(.rejected, "MISMATCH_FRONT_BACK"))
+        #expect(decision(["1 NOWAK", "2 ZOFIA", "3 03.02.1991", "4b 15.04.2034", "5 ZS1234567"]) == warning)
+        #expect(decision(["1 NOWAK", "2 ZOFIA", "3 12.08.1974", "4b 09.01.2033", "5 ZS1234567"]) == warning)
+        #expect(decision(["ERIKSSON", "03 FEB 1991", "09 JAN 2033"]) == warning)
+        // One value that was misread proves nothing.
+        let own = ["1 ERIKSSON", "2 ANNA MARIA", "3 12.08.1974", "4b 15.04.2034"]
+        #expect(decision(own + ["5 D23145890"])?.type == .passed)
+        #expect(decision(["1 ERIKSS0N"] + own.dropFirst())?.type == .passed)
+        #expect(decision(["ERIKSSON", "12 AUG 1974", "09 JAN 2024"])?.type == .passed)
+    }
+
     @Test func `Much print that shows nothing of the back's MRZ warns`() {
         let labels = ["UTOPIA", "Surname", "Given names", "Nationality", "Date of birth", "Expiry", "Document No."]
         func label(_ print: [String]) -> Decision? {

@@ -176,6 +176,16 @@ import Testing
         }
     }
 
+    @Test func `A page of a passport is no card's back`() {
+        let page = self.side(self.passport, face: 250, photo: 1)
+        #expect(self.missing(self.side(face: 250), page) == [206])
+        #expect(SideRules(front: self.side(face: 250), back: page).isCertain)
+        #expect(self.missing(self.side(), page) == [206])
+        // The same page twice; another page of the same passport is none of a card's sides.
+        #expect(self.missing(page, page) == [206])
+        #expect(self.missing(page, self.side()).isEmpty)
+    }
+
     @Test func `A back alone is no front`() {
         #expect(self.missing(self.side(self.card), nil) == [214])
         #expect(self.missing(self.side(barcode: self.licence), nil) == [214])

@@ -102,8 +102,8 @@ void cv_preview_free(cv_preview *preview);
 ///
 /// Editing a JPEG and saving it leaves traces of the first compression everywhere except where pixels are new.
 /// `*contradiction` is the share of the strongest patch's coefficients that the first compression excludes, less its
-/// uncertainty, 0 to 1; -1: no earlier compression is seen, or `image` has no coefficients, since it was no JPEG, was turned or
-/// reduced, or did not keep them.
+/// uncertainty, 0 to 1; -1: no earlier compression is seen, or `image` has no coefficients: only a JPEG file has, in
+/// grey or with luminance at full size, of 16 megapixels at most, neither turned nor reduced, if it kept them.
 cv_status cv_image_recompression(const cv_image *image, double *contradiction, cv_error *error);
 
 /// Frees `image`, which may be null.

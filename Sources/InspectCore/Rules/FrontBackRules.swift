@@ -40,10 +40,11 @@ struct FrontBackRules {
                 !differing.isEmpty || contradicting.isEmpty || contradicting.contains { $0.isSuspicion != true }
             differing.formUnion(contradicting.map(\.name))
         }
-        if compared == 0, differing.isEmpty, let other = SideText(extraction.sides, today: extraction.today) {
-            compared += other.agreeing
+        // Two holders may share a name or a day, so what agrees does not excuse what differs.
+        if differing.isEmpty, let other = SideText(extraction.sides, today: extraction.today) {
             differing = other.differing
-            isCertain = other.isCertain
+            isCertain = other.isCertain && compared == 0
+            compared += other.agreeing
         }
         self.isCertain = isCertain
         self.differing = differing.sorted()
@@ -62,10 +63,10 @@ struct FrontBackRules {
     }
 }
 
-/// The VIZ text of one side compared with the machine-readable data of the other, if no field agrees: cards of two
-/// holders differ in all of them, and text that was merely misread does not.
+/// The VIZ text of one side compared with the machine-readable data of the other: cards of two holders differ in most fields, and
+/// text that was merely misread does not.
 struct SideText {
-    /// How many different days, or fields next to their labels, are enough.
+    /// How many different days, or fields next to their labels, are enough; of fields, as many as agree at least.
     private static let enough = 2
     /// How many legible lines count as much print. If the other side's data appears in none of them, and one more missing
     /// value is certain, that is suspicious.
@@ -75,7 +76,7 @@ struct SideText {
     let agreeing: Int
     /// Names of the fields that differ.
     let differing: Set<String>
-    /// Whether the difference leaves no doubt.
+    /// Whether the difference leaves no doubt; never if anything agrees.
     let isCertain: Bool
 
     /// - Returns: `nil` if one side was not read, or has the machine-readable data itself.
@@ -86,24 +87,29 @@ struct SideText {
             let expected = VIZExpectation(sides: [other.facts], today: today)
         else { return nil }
         let lines = viz.lines.filter { $0.confidence >= Limits.sureVIZText }
-        self.agreeing = expected.values.count { value in viz.lines.contains { value.isShown(in: $0.text) } }
-        guard self.agreeing == 0 else {
-            (self.differing, self.isCertain) = ([], true)
-            return
-        }
-        // Each line's day, or the two days that it may denote: every card shows birth and expiry.
-        let days = Set(lines.map { VIZDate.readings($0.text) }.filter { !$0.isEmpty })
-        var differing: Set<String> = []
-        if days.count >= Self.enough {
-            differing.formUnion(expected.values.filter { $0.date != nil }.map(\.field.rawValue))
-        }
+        let absent = expected.values.filter { value in !viz.lines.contains { value.isShown(in: $0.text) } }
+        self.agreeing = expected.values.count - absent.count
         // Names alone may be misread letters of another script.
         let named = VIZFields(viz).readings.filter { reading in
             reading.confidence >= Limits.sureVIZText && (!reading.field.isDate || reading.date != nil)
-                && expected.values.contains { $0.field == reading.field }
+                && absent.contains { $0.field == reading.field }
         }
-        if named.count >= Self.enough, named.contains(where: { $0.field.isDate || $0.field == .documentNumber }) {
+        var differing: Set<String> = []
+        if named.count >= max(Self.enough, self.agreeing),
+            named.contains(where: { $0.field.isDate || $0.field == .documentNumber })
+        {
             differing.formUnion(named.map(\.field.rawValue))
+        }
+        // Each line's day, or the two days that it may denote: every card shows birth and expiry.
+        let days = Set(lines.map { VIZDate.readings($0.text) }.filter { !$0.isEmpty })
+        let absentDays = absent.filter { $0.date != nil }
+        if self.agreeing < Self.enough, days.count >= Self.enough, absentDays.count >= Self.enough || self.agreeing == 0
+        {
+            differing.formUnion(absentDays.map(\.field.rawValue))
+        }
+        guard self.agreeing == 0 else {
+            (self.differing, self.isCertain) = (differing, false)
+            return
         }
         self.isCertain = !differing.isEmpty
         let legible = viz.lines.count { $0.confidence >= Limits.legibleVIZText }

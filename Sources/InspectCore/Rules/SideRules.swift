@@ -28,7 +28,11 @@ package struct SideRules {
             return
         }
         switch (first.kind, second.kind) {
+        case (.dataPage, .dataPage) where Self.isSameImage(front, back):
+            (self.missing, self.isCertain) = ([noBack], true)
         case (.both, _), (_, .both), (.dataPage, _): (self.missing, self.isCertain) = ([], false)
+        // A page of a passport or a visa is no card's back.
+        case (_, .dataPage): (self.missing, self.isCertain) = ([noBack], second.isCertain)
         case (.back, .front):
             // A back's ghost image or a front's barcode alone would mislead; both together do not.
             (self.missing, self.isCertain) = ([noFront, noBack], true)

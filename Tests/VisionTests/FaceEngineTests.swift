@@ -34,7 +34,7 @@ struct FaceEngineTests {
     }
 
     @Test(arguments: ["obama.jpg", "obama2.jpg"])
-    func `The detector finds dlib's faces, with narrow and with wide registers the same to the bit`(file: String) async throws {
+    func `The detector finds dlib's faces, by every width of registers to the bit`(file: String) async throws {
         let image = try await FaceFixtures.photograph(file)
         var (faces, lanes): (Int, Int32) = (0, 0)
         #expect(cv_face_scanner_is_right(image.pointer, &faces, &lanes), "\(lanes) lanes")

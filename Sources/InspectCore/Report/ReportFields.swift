@@ -93,9 +93,14 @@ struct ReportFields {
             let found = sources.compactMap { source in field.value(source.data).map { (source, $0) } }
             let printed = self.printed(field.name)
             if found.isEmpty, let printed {
+                // The result may give what only the VIZ shows.
+                let value: Markup = field.value(self.extraction.data).map { "<b>\($0)</b>" } ?? "—"
+                let source =
+                    field.value(self.extraction.data) == nil ? "" : self.extraction.viz.map { "VIZ (\($0.part))" } ?? ""
                 return [
                     """
-                    <tr><td>\(ReportTables.spaced(field.name))</td><td>—</td><td></td><td></td><td></td><td>\(printed)</td></tr>
+                    <tr><td>\(ReportTables.spaced(field.name))</td><td>\(value)</td><td>\(source)</td><td></td><td></td>\
+                    <td>\(printed)</td></tr>
 
                     """
                 ]

@@ -186,6 +186,12 @@ import Testing
         #expect(self.missing(page, self.side()).isEmpty)
     }
 
+    @Test func `A card without its back lacks only that`() {
+        let result = self.decide([.front: self.side(face: 250)], format: .td1)
+        #expect(result.rejectReasons.map(\.code) == [206])
+        #expect(result.reasons.map(\.code) == [.missingBack] && result.reasons.map(\.part) == ["BACK"])
+    }
+
     @Test func `A back alone is no front`() {
         #expect(self.missing(self.side(self.card), nil) == [214])
         #expect(self.missing(self.side(barcode: self.licence), nil) == [214])

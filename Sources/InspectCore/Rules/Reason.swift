@@ -167,7 +167,9 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
             let label = decision.details.label
             let own = numbered.filter { $0.code.explains(label) && $0.part.map(parts.contains) != false }
             for reason in own { add(ReasonRecord(reason.code, label: label, part: reason.part)) }
-            if own.isEmpty { add(self.explaining(label, of: parts)) }
+            // A front without its back lacks the back, not itself.
+            let isMissing = label == DecisionLabel.missingPage.rawValue && numbered.contains { $0.code.explains(label) }
+            if own.isEmpty, !isMissing { add(self.explaining(label, of: parts)) }
         }
         for reason in numbered where !found.contains(where: { $0.code == reason.code && $0.part == reason.part }) {
             add(ReasonRecord(reason.code, label: reason.code.row.labels[0].rawValue, part: reason.part))

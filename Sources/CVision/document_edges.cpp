@@ -34,12 +34,12 @@ EdgeMap find_edges(const cv::Mat &bgr) {
     map.size = bgr.size();
     constexpr int least = static_cast<int>(16 * weakest_edge * weakest_edge);
     const auto square = [](int x, int y) { return x * x + y * y; };
-    cv::Mat gradient(bgr.size(), CV_32FC2);
+    cv::Mat gradient(bgr.size(), CV_16SC2);
     cv::Mat magnitude(bgr.size(), CV_32F);
     for (int y = 0; y < bgr.rows; ++y) {
         const auto *px = gx.ptr<cv::Vec3s>(y);
         const auto *py = gy.ptr<cv::Vec3s>(y);
-        auto *out = gradient.ptr<cv::Vec2f>(y);
+        auto *out = gradient.ptr<cv::Vec2s>(y);
         auto *strength = magnitude.ptr<float>(y);
         for (int x = 0; x < bgr.cols; ++x) {
             const int b = square(px[x][0], py[x][0]), g = square(px[x][1], py[x][1]), r = square(px[x][2], py[x][2]);
@@ -48,18 +48,19 @@ EdgeMap find_edges(const cv::Mat &bgr) {
             if (best < least) continue;  // neither an edge nor stronger than one
             // The first of equally strong channels.
             const int channel = b == best ? 0 : g == best ? 1 : 2;
-            out[x] = {px[x][channel] / 4.f, py[x][channel] / 4.f};
+            out[x] = {px[x][channel], py[x][channel]};
         }
     }
     // Thin to the ridge along the gradient.
     map.normal = cv::Mat::zeros(bgr.size(), CV_32FC2);
+    map.edges.reserve(bgr.total() / 8);
     for (int y = 1; y + 1 < bgr.rows; ++y) {
         const auto *strength = magnitude.ptr<float>(y);
-        const auto *slope = gradient.ptr<cv::Vec2f>(y);
+        const auto *slope = gradient.ptr<cv::Vec2s>(y);
         for (int x = 1; x + 1 < bgr.cols; ++x) {
             if (strength[x] < weakest_edge) continue;
-            const cv::Vec2f g = slope[x];
-            const float nx = g[0] / strength[x], ny = g[1] / strength[x];
+            const cv::Vec2s g = slope[x];
+            const float nx = g[0] / 4.F / strength[x], ny = g[1] / 4.F / strength[x];
             const int dx = nx > 0.38f ? 1 : nx < -0.38f ? -1 : 0, dy = ny > 0.38f ? 1 : ny < -0.38f ? -1 : 0;
             if (strength[x] < magnitude.at<float>(y + dy, x + dx) || strength[x] < magnitude.at<float>(y - dy, x - dx))
                 continue;

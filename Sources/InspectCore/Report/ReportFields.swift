@@ -94,12 +94,12 @@ struct ReportFields {
             let printed = self.printed(field.name)
             if found.isEmpty, let printed {
                 // The result may give what only the VIZ shows.
-                let value: Markup = field.value(self.extraction.data).map { "<b>\($0)</b>" } ?? "—"
-                let source =
-                    field.value(self.extraction.data) == nil ? "" : self.extraction.viz.map { "VIZ (\($0.part))" } ?? ""
+                let value = field.value(self.extraction.data)
+                let source = value == nil ? nil : self.extraction.viz.map { "VIZ (\($0.part))" }
+                let shown: Markup = value.map { "<b>\($0)</b>" } ?? "—"
                 return [
                     """
-                    <tr><td>\(ReportTables.spaced(field.name))</td><td>\(value)</td><td>\(source)</td><td></td><td></td>\
+                    <tr><td>\(ReportTables.spaced(field.name))</td><td>\(shown)</td><td>\(source ?? "")</td><td></td><td></td>\
                     <td>\(printed)</td></tr>
 
                     """

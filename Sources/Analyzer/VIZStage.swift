@@ -18,6 +18,14 @@ enum VIZStage {
         _ image: DecodedImage, side: DocumentFacts, expected: VIZExpectation?, today: CalendarDate,
         reader: TextReader
     ) throws(InspectError) -> VIZFacts? {
+        try VIZMemo.during { () throws(InspectError) in
+            try self.read(image, side: side, expected: expected, today: today, reader: reader)
+        }
+    }
+
+    private static func read(
+        _ image: DecodedImage, side: DocumentFacts, expected: VIZExpectation?, today: CalendarDate, reader: TextReader
+    ) throws(InspectError) -> VIZFacts? {
         let evidence = UsabilityRules.evidence(side, today: today)
         guard UsabilityRules.decide(side, reading: evidence, part: "").type != .rejected,
             side.barcodes.isEmpty || !side.faces.isEmpty,

@@ -54,16 +54,17 @@ double ink_threshold(const cv::Mat &ink) {
 }
 
 std::vector<Mark> find_marks(const cv::Mat &strokes) {
-    cv::Mat labels;
     std::vector<Mark> marks;
-    for (const Component &stroke : components_of(strokes, labels)) {
+    for (const Component &stroke : components_of(strokes)) {
         const cv::Rect &box = stroke.box;
         if (box.height < least_height || box.height > most_height) continue;
         // Characters that touch make wide marks; rules and frames are wider still, and thin.
         if (box.width > 8 * box.height || stroke.area < 0.08 * box.area() || stroke.area < 12) continue;
         marks.push_back({box});
     }
-    std::sort(marks.begin(), marks.end(), [](const Mark &a, const Mark &b) { return a.box.x < b.box.x; });
+    std::sort(marks.begin(), marks.end(), [](const Mark &a, const Mark &b) {
+        return a.box.x != b.box.x ? a.box.x < b.box.x : a.box.y < b.box.y;
+    });
     return marks;
 }
 

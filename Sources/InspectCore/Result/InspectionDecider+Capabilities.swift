@@ -1,11 +1,14 @@
 extension InspectionDecider {
     /// Whether each document side can be used; for workflows without a document, whether the image of the person can.
-    func usability() -> (records: [CapabilityRecord<UsabilityData>], decisions: [CapabilityDecision]) {
+    ///
+    /// - Parameter extraction: What was read, to compare it with the client's preselection, which rejects nothing; `nil` if only
+    ///   rejections matter.
+    func usability(_ extraction: ExtractionRules?) -> (records: [CapabilityRecord<UsabilityData>], decisions: [CapabilityDecision]) {
         var records: [CapabilityRecord<UsabilityData>] = []
         var decisions: [CapabilityDecision] = []
         for kind in self.documentParts {
             guard let side = self.side(kind) else { continue }
-            let decision = self.usability(of: side, kind)
+            let decision = self.usability(of: side, kind, extraction)
             decisions.append(decision)
             records.append(
                 CapabilityRecord(
@@ -24,7 +27,9 @@ extension InspectionDecider {
         return (records, decisions)
     }
 
-    private func usability(of side: DocumentFacts, _ kind: PartKind) -> CapabilityDecision {
+    private func usability(
+        of side: DocumentFacts, _ kind: PartKind, _ extraction: ExtractionRules?
+    ) -> CapabilityDecision {
         var decision = UsabilityRules.decide(
             side, reading: self.evidence(side), part: kind.rawValue, format: self.facts.request.documentFormat)
         let (missing, isCertain) = self.missingSide(seenFrom: kind)
@@ -44,7 +49,7 @@ extension InspectionDecider {
                 type: .rejected, label: .missingMandatoryDatapoints,
                 reasons: [RejectReason(.notReadable, part: kind.rawValue)])
         }
-        return self.preselection() ?? decision
+        return extraction.flatMap { self.preselection($0.data) } ?? decision
     }
 
     /// An image does not show the side that it was sent as, or a two-sided card came without the side that bears its data.
@@ -63,8 +68,7 @@ extension InspectionDecider {
     private var readsDocument: Bool { self.facts.request.workflow.capabilities.contains(.extraction) }
 
     /// Compares the client's accepted countries, types and size with the extracted data.
-    private func preselection() -> CapabilityDecision? {
-        let data = ExtractionRules(facts: self.facts, today: self.today).data
+    private func preselection(_ data: ExtractionData) -> CapabilityDecision? {
         let request = self.facts.request
         if let country = data.issuingCountry, !request.countries.isEmpty, !request.countries.contains(country) {
             return CapabilityDecision(type: .warning, label: .unsupportedCountry)
@@ -85,7 +89,9 @@ extension InspectionDecider {
     }
 
     /// Whether each document side shows the document itself and not a copy of it.
-    func imageChecks(isOpen: Bool) -> (records: [CapabilityRecord<ImageCheckData>], decisions: [CapabilityDecision]) {
+    func imageChecks(
+        isOpen: Bool, _ extraction: ExtractionRules
+    ) -> (records: [CapabilityRecord<ImageCheckData>], decisions: [CapabilityDecision]) {
         var records: [CapabilityRecord<ImageCheckData>] = []
         var decisions: [CapabilityDecision] = []
         for kind in self.documentParts {
@@ -101,7 +107,6 @@ extension InspectionDecider {
             records.append(
                 CapabilityRecord(parts: [kind.rawValue], decision: Decision(decision), data: isOpen ? data : nil))
         }
-        let extraction = ExtractionRules(facts: self.facts, today: self.today)
         if isOpen, let sides = FrontBackRules(extraction, parts: self.documentParts) {
             let label = DecisionLabel.mismatchFrontBack
             let isAssessed = sides.outcome != .inconclusive

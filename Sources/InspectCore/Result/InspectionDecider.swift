@@ -33,22 +33,26 @@ package struct InspectionDecider {
     ///
     /// - Parameter withEmbeddings: Whether the result contains the faces' embeddings: biometric data, so only on demand.
     package func decide(withEmbeddings: Bool = false) -> ResultDocument {
+        VIZMemo.during { self.document(withEmbeddings: withEmbeddings) }
+    }
+
+    private func document(withEmbeddings: Bool) -> ResultDocument {
         var capabilities = Capabilities()
         var outcomes: [CapabilityDecision] = []
         let wanted = self.facts.request.workflow.capabilities
         let documents = self.documentParts + self.chipParts
+        let extraction = ExtractionRules(facts: self.facts, today: self.today)
 
         if wanted.contains(.usability) {
-            let (records, decisions) = self.usability()
+            let (records, decisions) = self.usability(extraction)
             capabilities.usability = records
             outcomes += decisions
         }
         if wanted.contains(.imageChecks) {
-            let (records, decisions) = self.imageChecks(isOpen: self.isOpen(after: outcomes))
+            let (records, decisions) = self.imageChecks(isOpen: self.isOpen(after: outcomes), extraction)
             capabilities.imageChecks = records
             outcomes += decisions
         }
-        let extraction = ExtractionRules(facts: self.facts, today: self.today)
         if wanted.contains(.extraction) {
             let isOpen = self.isOpen(after: outcomes)
             let decision = isOpen ? extraction.decision : .preconditionNotFulfilled
@@ -164,7 +168,7 @@ extension InspectionDecider {
     var selfie: FaceStageFacts.Image? { self.facts.faces?.images[PartKind.face.rawValue] }
 
     /// Whether usability rejected the document: then nothing else is worth the time.
-    var isUnusable: Bool { self.usability().decisions.contains { $0.type == .rejected } }
+    var isUnusable: Bool { self.usability(nil).decisions.contains { $0.type == .rejected } }
 }
 
 extension Decision {

@@ -102,6 +102,16 @@ enum VIZDate {
     /// Every day that a part of `text` may denote; where the order of day and month is ambiguous, both readings.
     static func readings(_ text: String, order: Order? = nil) -> Set<CalendarDate> {
         guard text.utf8.contains(where: self.isDigit) else { return [] }
+        let table =
+            switch order {
+            case nil: 0
+            case .dayFirst: 1
+            case .monthFirst: 2
+            }
+        return VIZMemo.value(of: text, in: { $0.days[table] }) { self.days(in: $0, order) }
+    }
+
+    private static func days(in text: String, _ order: Order?) -> Set<CalendarDate> {
         var found: Set<CalendarDate> = []
         let tokens = self.tokens(text)
         for start in tokens.indices {

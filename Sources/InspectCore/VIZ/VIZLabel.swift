@@ -124,7 +124,9 @@ enum VIZLabel {
     }
 
     /// Every label in `text`, from left to right; none if the text is a value that happens to have a label's word.
-    static func marks(_ text: String) -> [Mark] {
+    static func marks(_ text: String) -> [Mark] { VIZMemo.value(of: text, in: \.marks, Self.search) }
+
+    private static func search(_ text: String) -> [Mark] {
         let words = Self.words(text)
         guard !words.isEmpty else { return [] }
         var found: [(mark: Mark, errors: Int, isDoubtful: Bool)] = []
@@ -273,6 +275,6 @@ enum VIZLabel {
 
     /// Upper-case words without accents.
     static func plain(_ text: String) -> [String] {
-        VIZText.words(text).map { VIZText.ascii($0) }
+        VIZMemo.value(of: text, in: \.plainWords) { VIZText.words($0).map { VIZText.ascii($0) } }
     }
 }

@@ -6,12 +6,12 @@ import Foundation
 /// an accent, so the printed letter stands for a set of spellings.
 enum VIZText {
     /// Spellings in an MRZ of what is printed (Doc 9303-3 §6.A), the plain letter first if the accent may have been lost.
-    private static let spellings: [Character: [String]] = [
+    private static let spellings: [Character: [[Character]]] = ([
         "A": ["A", "AE", "AA"], "Ä": ["AE", "A"], "Å": ["AA", "A"], "Æ": ["AE"], "Ð": ["D"], "Đ": ["D"],
         "N": ["N", "NXX"], "Ñ": ["N", "NXX"], "O": ["O", "OE"], "Ö": ["OE", "O"], "Ø": ["OE", "O"], "Œ": ["OE"],
         "U": ["U", "UE", "UXX"], "Ü": ["UE", "UXX", "U"], "Þ": ["TH"], "ẞ": ["SS"], "ß": ["SS"], "B": ["B", "SS"],
         "Ĳ": ["IJ"], "Ł": ["L"], "Ħ": ["H"], "Ŧ": ["T"], "ı": ["I"], "Ŋ": ["N"],
-    ]
+    ] as [Character: [String]]).mapValues { $0.map(Array.init) }
 
     /// Characters that recognisers and people confuse.
     private static let alike: [Character: Character] = [
@@ -19,7 +19,9 @@ enum VIZText {
     ]
 
     /// Upper-case words; hyphens and commas separate, apostrophes vanish (Doc 9303-3 §4.6).
-    static func words(_ text: String) -> [String] {
+    static func words(_ text: String) -> [String] { VIZMemo.value(of: text, in: \.words, Self.split) }
+
+    private static func split(_ text: String) -> [String] {
         var words: [String] = [""]
         for character in text.uppercased() {
             if self.isApostrophe(character) { continue }
@@ -76,7 +78,7 @@ enum VIZText {
     }
 
     private static func alternatives(_ letter: Character) -> [[Character]] {
-        if let known = self.spellings[letter] { return known.map(Array.init) }
+        if let known = self.spellings[letter] { return known }
         // A digit among letters stands for the letter that it resembles.
         if let digit = letter.wholeNumberValue {
             return ["0": ["O"], "1": ["I", "L"], "2": ["Z"], "5": ["S"], "6": ["G"], "8": ["B"]][

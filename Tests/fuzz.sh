@@ -10,7 +10,7 @@
 #   frames   messages between worker and analyzer
 #   facts    messages to a worker from an analyzer that an image has taken over
 #   metadata image files' metadata on how they were made
-#   decode   images of every format that is decoded
+#   jpeg, png, webp, jpeg2000, heic, bmp, pdf   images of each format
 # Inputs are kept under .build/fuzz/corpus and used again; those that crash are kept under .build/fuzz/findings, and are
 # tried first at the next run. Exit status 0 only if every target ran its time without a finding.
 set -euo pipefail
@@ -18,16 +18,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 seconds=600 only_build='' plain=''
 targets=()
+formats=(jpeg png webp jpeg2000 heic bmp pdf)
 while [ $# -gt 0 ]; do
     case "$1" in
     --seconds) seconds=${2:?--seconds needs a number}; shift 2 ;;
     --build) only_build=1; shift ;;
     --plain) plain=1; shift ;;
-    mrz | aamva | chip | frames | facts | metadata | decode) targets+=("$1"); shift ;;
+    mrz | aamva | chip | frames | facts | metadata | jpeg | png | webp | jpeg2000 | heic | bmp | pdf) targets+=("$1"); shift ;;
     *) sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
-[ "${#targets[@]}" -gt 0 ] || targets=(mrz aamva chip frames facts metadata decode)
+[ "${#targets[@]}" -gt 0 ] || targets=(mrz aamva chip frames facts metadata "${formats[@]}")
 
 out=$PWD/.build/fuzz
 text=$out/text
@@ -37,7 +38,7 @@ if [ -n "$plain" ]; then
     modes=(-Onone)
 fi
 mkdir -p "$out/corpus" "$out/findings"
-# One at a time: another one may still be building the same programs.
+# One build at a time; targets may run beside each other.
 exec {lock}>"$out/lock"
 flock "$lock"
 toolchain=$(dirname "$(readlink -f "$(command -v swiftc)")")
@@ -81,10 +82,12 @@ build_decode() {
         -lopenjp2 -lde265 -lz -ldl -o "$out/decode"
 }
 
+is_format() { [[ " ${formats[*]} " = *" $1 "* ]]; }
+
 # Both at once: each compiler has one thread most of the time.
 builds=()
 for target in "${targets[@]}"; do
-    if [ "$target" = decode ]; then builds+=(build_decode); else builds+=(build_text); fi
+    if is_format "$target"; then builds+=(build_decode); else builds+=(build_text); fi
 done
 mapfile -t builds < <(printf '%s\n' "${builds[@]}" | sort -u)
 running=()
@@ -95,6 +98,7 @@ done
 built=0
 for pid in "${running[@]}"; do wait "$pid" || built=$?; done
 if [ -n "$only_build" ] || [ "$built" -ne 0 ]; then exit "$built"; fi
+exec {lock}>&-
 
 # Swift's own crash reporter waits for a terminal.
 export SWIFT_BACKTRACE=enable=no
@@ -104,14 +108,14 @@ for target in "${targets[@]}"; do
     corpus=$out/corpus/$target
     findings=$out/findings/$target
     mkdir -p "$corpus" "$findings"
-    if [ "$target" = decode ]; then
+    export INSPECTD_FUZZ_TARGET=$target
+    if is_format "$target"; then
         program=$out/decode
-        /usr/bin/python3 Tests/Fuzz/images.py "$corpus"
+        /usr/bin/python3 Tests/Fuzz/images.py "$out/corpus"
         options=(-max_len=8192)
     else
         program=$text
         INSPECTD_FUZZ_SEEDS=$out/corpus "$program"
-        export INSPECTD_FUZZ_TARGET=$target
         options=(-max_len=16384)
     fi
     # What was found before must not come back.

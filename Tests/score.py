@@ -129,6 +129,8 @@ def score_documents(program, data, tally, figures, mistakes):
     score_fields.score(entries, [first(a, "extraction").get("data") or {} for a in answers], figures, mistakes)
     score_sides.score(program, data, entries, answers, figures, mistakes)
     score_crops.score(program, data, figures, mistakes)
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "Truth", "attacks.json")) as file:
+        portraits = {specimen["file"] for specimen in json.load(file)["specimens"] if "portrait" in specimen}
     backs = {name for name, fact in score_fields.load(entries).items() if fact["side"] == "back"}
     cpu, but_viz, steps, judged, certain, fields = [], [], {}, [], 0, 0
     for entry, answer in zip(entries, answers):
@@ -145,6 +147,8 @@ def score_documents(program, data, tally, figures, mistakes):
         reading = extraction.get("mrz") or {}
         mrz = reading.get("lines")
         label = first(answer, "usability").get("decision", {}).get("details", {}).get("label")
+        if name in portraits or f"images/{entry.get('base')}" in portraits:
+            tally.add("a face found where a portrait is", answer.get("faces"), name)
         truth = entry.get("mrz_lines")
         readable = truth and entry.get("quality_labels") in (None, ["OK"])
         if truth and kind.startswith("mrz_"):

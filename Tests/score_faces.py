@@ -195,7 +195,10 @@ def score_detection(options, card, folder, entries, scratch):
             card.check("faces counted, up to three", good, name, f"{found} of {wanted}")
         else:
             card.check("faces counted within one, more than three", abs(found - wanted) <= 1, name, f"{found} of {wanted}")
-    singles = [e["file"] for e in entries if e["kind"] == "identity"][::4] + [n for n, wanted, _ in exact if 1 <= wanted <= 3]
+    identities = [e["file"] for e in entries if e["kind"] == "identity"]
+    for name, answer in zip(identities, inspected(options, [os.path.join(folder, name) for name in identities])):
+        card.check("a face found in photos of a person", faces_of(answer), name, "none found")
+    singles = identities[::4] + [n for n, wanted, _ in exact if 1 <= wanted <= 3]
     for index, name in enumerate(singles):
         image = ImageOps.exif_transpose(Image.open(os.path.join(folder, name))).convert("RGB")
         image.thumbnail((1280, 1280))

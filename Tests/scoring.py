@@ -22,13 +22,13 @@ def batch(program, command, requests, *options, analyzers=1):
     return answers, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, took
 
 
-def upper_bound(errors, trials):
-    """95 % upper bound of a rate (Clopper-Pearson, one-sided), by bisection on the binomial tail."""
+def upper_bound(errors, trials, beyond=0.05):
+    """95 % upper bound of a rate (Clopper-Pearson, one-sided), by bisection on the binomial tail; `beyond` is the share beyond it."""
     if trials == 0:
         return None
     low, high = errors / trials, 1.0
     for _ in range(60):
         middle = (low + high) / 2
         tail = sum(math.comb(trials, k) * middle**k * (1 - middle) ** (trials - k) for k in range(errors + 1))
-        low, high = (middle, high) if tail > 0.05 else (low, middle)
+        low, high = (middle, high) if tail > beyond else (low, middle)
     return high

@@ -1,5 +1,9 @@
 // Images as an attacker sends them: whatever the bytes, decoding ends with an image or an error.
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "CVision.h"
 
@@ -8,6 +12,25 @@ namespace {
 /// Limits small enough that an input takes milliseconds; the checks against them are part of what is tried.
 constexpr uint64_t max_pixels = 1'000'000;
 constexpr uint32_t max_side = 4'000;
+
+/// A format's target: its name, and how its files begin.
+struct Format {
+    const char *name, *beginning;
+    size_t offset, length;
+    bool begins(const uint8_t *bytes, size_t count) const {
+        return count >= offset + length && std::memcmp(bytes + offset, beginning, length) == 0;
+    }
+};
+constexpr std::array<Format, 8> formats{{{"jpeg", "\xFF\xD8\xFF", 0, 3},
+                                         {"png", "\x89PNG", 0, 4},
+                                         {"webp", "RIFF", 0, 4},
+                                         {"jpeg2000", "\xFF\x4F\xFF\x51", 0, 4},
+                                         {"jpeg2000", "jP  ", 4, 4},
+                                         {"heic", "ftyp", 4, 4},
+                                         {"bmp", "BM", 0, 2},
+                                         {"pdf", "%PDF-", 0, 5}}};
+/// Set once, before the first input.
+const char *target = nullptr;
 
 void decode(const uint8_t *bytes, size_t length, uint32_t enough_side) {
     const cv_image_limits limits{max_pixels, max_side, enough_side, true};
@@ -35,7 +58,20 @@ void decode(const uint8_t *bytes, size_t length, uint32_t enough_side) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerInitialize(int *, char ***) {
+    target = std::getenv("INSPECTD_FUZZ_TARGET");
+    for (const Format &format : formats)
+        if (target != nullptr && std::strcmp(format.name, target) == 0) return 0;
+    std::fputs("INSPECTD_FUZZ_TARGET names no target\n", stderr);
+    std::abort();
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+    const bool is_of_target = std::any_of(formats.begin(), formats.end(), [=](const Format &format) {
+        return std::strcmp(format.name, target) == 0 && format.begins(bytes, length);
+    });
+    // Kept out of the corpus: other formats have targets of their own.
+    if (!is_of_target) return -1;
     decode(bytes, length, 0);
     decode(bytes, length, 64);
     return 0;

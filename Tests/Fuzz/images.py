@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes small images of every kind that is decoded, as a fuzzer's first inputs. Usage: images.py DIR"""
+"""Writes small images of every kind that is decoded, as a fuzzer's first inputs: a folder for each format. Usage: images.py DIR"""
 
 import io
 import os
 import struct
 import sys
+import zlib
 
 from PIL import Image, ImageCms, ImageDraw
 
@@ -16,7 +17,16 @@ import pdf  # noqa: E402
 from specimen import heic  # noqa: E402
 
 folder = sys.argv[1]
-os.makedirs(folder, exist_ok=True)
+FORMATS = {"jp2": "jpeg2000", "j2k": "jpeg2000"}
+
+
+def write(name: str, data: bytes) -> None:
+    """A file named by its format, and then by what is special about it."""
+    kind = name.split("-")[0]
+    path = os.path.join(folder, FORMATS.get(kind, kind))
+    os.makedirs(path, exist_ok=True)
+    with open(os.path.join(path, name), "wb") as file:
+        file.write(data)
 
 
 def drawing(mode: str, width: int, height: int) -> Image.Image:
@@ -33,8 +43,7 @@ def drawing(mode: str, width: int, height: int) -> Image.Image:
 def save(name: str, image: Image.Image, kind: str, **options) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)
-    with open(os.path.join(folder, name), "wb") as file:
-        file.write(buffer.getvalue())
+    write(name, buffer.getvalue())
     return buffer.getvalue()
 
 
@@ -62,8 +71,7 @@ save("webp-moving", drawing("RGB", 16, 16), "WEBP", save_all=True, append_images
 for mode in ("L", "RGB", "RGBA"):
     whole = save(f"jp2-{mode}", drawing(mode, 32, 24), "JPEG2000")
     start = whole.index(b"\xff\x4f\xff\x51")
-    with open(os.path.join(folder, f"j2k-{mode}"), "wb") as file:
-        file.write(whole[start:])
+    write(f"j2k-{mode}", whole[start:])
 save("jp2-lossy", drawing("RGB", 48, 32), "JPEG2000", quality_mode="rates", quality_layers=[20], irreversible=True)
 save("jp2-tiled", drawing("RGB", 48, 32), "JPEG2000", tile_size=(16, 16))
 
@@ -71,12 +79,6 @@ profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 save("jpeg-profile", drawing("RGB", 24, 16), "JPEG", icc_profile=profile)
 save("png-profile", drawing("RGB", 24, 16), "PNG", icc_profile=profile)
 save("webp-profile", drawing("RGB", 24, 16), "WEBP", icc_profile=profile)
-
-
-def write(name: str, data: bytes) -> None:
-    with open(os.path.join(folder, name), "wb") as file:
-        file.write(data)
-
 
 for mode in ("1", "L", "P", "RGB", "RGBA"):
     save(f"bmp-{mode}", drawing(mode, 21, 13), "BMP")
@@ -87,7 +89,8 @@ for bits, masks in ((16, (0xF800, 0x07E0, 0x001F)), (32, (0xFF, 0xFF00, 0xFF0000
 
 samples = drawing("RGB", 20, 10).tobytes()
 write("pdf-flate", pdf.flate(20, 10, samples))
-write("pdf-turned", pdf.flate(20, 10, samples).replace(b"/Im0 Do", b"0 1 -1 0 0 0 cm /Im0 Do"))
+turned = b"q 0 792 -612 0 612 0 cm /Im0 Do Q"
+write("pdf-turned", pdf.page(pdf.image(20, 10, zlib.compress(samples)), content=turned, rotate=90))
 write("pdf-predicted", pdf.predicted(20, 10, samples))
 write("pdf-compressed", pdf.compressed(20, 10, samples))
 palette = "[/Indexed /DeviceRGB 3 <FF000000FF000000FFFFFFFF>]"

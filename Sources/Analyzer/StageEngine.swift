@@ -60,7 +60,7 @@ package final class StageEngine: AnalyzerEngine {
                 side.recompression = try clock.step("file") { () throws(InspectError) in
                     try DocumentAnalyzer.recompression(image)
                 }
-                side.metadata = part.withBytes { ImageMetadata(file: [UInt8]($0)) }
+                side.metadata = part.withBytes { ImageMetadata(file: [UInt8]($0), software: image.software) }
                 side.stepsMs?.merge(clock.steps) { $1 }
                 facts.sides[part.kind] = side
             }
@@ -97,7 +97,9 @@ package final class StageEngine: AnalyzerEngine {
                 if let face = faces?.first {
                     facts.passive = try self.faces.liveness(in: image, face: face)
                     facts.passive?.network = try self.livenessNetwork?.score(face, in: image)
-                    facts.passive?.metadata = part.withBytes { ImageMetadata(file: [UInt8]($0)) }
+                    facts.passive?.metadata = part.withBytes {
+                        ImageMetadata(file: [UInt8]($0), software: image.software)
+                    }
                 }
                 let selfie = try parts.contains(where: CaptureStage.isFrame) ? self.embedding(of: part, image) : nil
                 facts.capture = try CaptureStage.facts(parts, engine: self.faces, face: selfie)

@@ -58,3 +58,21 @@ cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, 
 }
 
 }  // namespace cvision
+
+extern "C" cv_status cv_document_thumbnail(const cv_image *image, const cv_outline *outline,
+                                           uint8_t thumbnail[CV_THUMBNAIL_SIDE * CV_THUMBNAIL_SIDE], cv_error *error) {
+    using namespace cvision;
+    return guard(error, [&] {
+        // Means over areas, since single pixels of a large image would be noise.
+        constexpr int wide = 8 * CV_THUMBNAIL_SIDE;
+        const double scale = std::min(1.0, 2.0 * wide / std::max(image->gray.cols, image->gray.rows));
+        cv::Mat small;
+        cv::resize(image->gray, small, {}, scale, scale, cv::INTER_AREA);
+        cv_point corners[4];
+        for (int i = 0; i < 4; ++i) corners[i] = {outline->corners[i].x * scale, outline->corners[i].y * scale};
+        const cv::Mat flat = rectify(small, corners, {wide, wide}, 0);
+        cv::Mat result(CV_THUMBNAIL_SIDE, CV_THUMBNAIL_SIDE, CV_8UC1, thumbnail);
+        cv::resize(flat, result, result.size(), 0, 0, cv::INTER_AREA);
+        return CV_OK;
+    });
+}

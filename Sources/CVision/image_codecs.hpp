@@ -5,6 +5,7 @@
 #include <memory>
 #include <opencv2/core.hpp>
 #include <optional>
+#include <string>
 
 #include "CVision.h"
 #include "image_colour.hpp"
@@ -19,6 +20,7 @@ struct StoredImage {
     uint32_t width = 0, height = 0;
     int orientation = 1;                         // EXIF, 1 to 8
     bool grey = false;                           // stored without colours
+    std::string software;                        // programs that a PDF names as its makers
     std::optional<ColourSpace> colours;          // none: sRGB, or unknown
     std::shared_ptr<Coefficients> coefficients;  // of a JPEG that is not reduced, if they are to be kept
 };

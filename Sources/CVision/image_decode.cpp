@@ -1,5 +1,6 @@
 // cv_image_decode: recognises the format, has it decoded, and turns the result upright.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -261,6 +262,7 @@ extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const 
         info->stored_height = stored.height;
         info->orientation = static_cast<uint32_t>(stored.orientation);
         info->is_grey = stored.grey;
+        std::snprintf(info->software, sizeof info->software, "%s", stored.software.c_str());
         *image = decoded.release();
         return CV_OK;
     });

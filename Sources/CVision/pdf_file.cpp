@@ -26,6 +26,7 @@ struct Library {
     FUNCTION(qpdf_is_encrypted);
     FUNCTION(qpdf_get_num_pages);
     FUNCTION(qpdf_get_page_n);
+    FUNCTION(qpdf_get_trailer);
     FUNCTION(qpdf_push_inherited_attributes_to_page);
     FUNCTION(qpdf_oh_new_null);
     FUNCTION(qpdf_oh_get_key);
@@ -44,6 +45,7 @@ struct Library {
     FUNCTION(qpdf_oh_get_name);
     FUNCTION(qpdf_oh_get_numeric_value);
     FUNCTION(qpdf_oh_get_binary_string_value);
+    FUNCTION(qpdf_oh_get_utf8_value);
     FUNCTION(qpdf_oh_get_array_n_items);
     FUNCTION(qpdf_oh_get_array_item);
     FUNCTION(qpdf_oh_get_stream_data);
@@ -103,6 +105,8 @@ Object Document::first_page() {
     return object(calls().qpdf_get_page_n(file, 0));
 }
 
+Object Document::trailer() { return object(calls().qpdf_get_trailer(file)); }
+
 Object Object::operator[](const char *key) const {
     const qpdf_data file = document->file;
     const qpdf_oh dictionary = stream() ? calls().qpdf_oh_get_dict(file, handle) : handle;
@@ -150,6 +154,11 @@ std::vector<uint8_t> Object::string() const {
     size_t length = 0;
     const char *text = calls().qpdf_oh_get_binary_string_value(document->file, handle, &length);
     return {text, text + length};
+}
+
+std::string Object::text() const {
+    if (!calls().qpdf_oh_is_string(document->file, handle)) return {};
+    return calls().qpdf_oh_get_utf8_value(document->file, handle);
 }
 
 std::vector<uint8_t> Object::raw() const {

@@ -45,6 +45,8 @@ struct Object {
     bool truth() const;
     /// The bytes of a string.
     std::vector<uint8_t> string() const;
+    /// A string as UTF-8, without zeros.
+    std::string text() const;
     /// The bytes of a stream as they are in the file.
     std::vector<uint8_t> raw() const;
 };
@@ -60,6 +62,7 @@ public:
     int pages();
     /// The first page with what it inherits.
     Object first_page();
+    Object trailer();
 
 private:
     friend struct Object;

@@ -39,10 +39,13 @@ package final class DecodedImage {
     let pointer: OpaquePointer
     /// What the file says and how its image was decoded.
     package let facts: ImageFacts
+    /// The programs that a PDF names as its makers; empty for other formats.
+    package let software: String
 
-    private init(pointer: OpaquePointer, facts: ImageFacts) {
+    private init(pointer: OpaquePointer, facts: ImageFacts, software: String = "") {
         self.pointer = pointer
         self.facts = facts
+        self.software = software
     }
 
     deinit { cv_image_free(self.pointer) }
@@ -84,7 +87,8 @@ package final class DecodedImage {
             cv_image_decode(start, bytes.count, &nativeLimits, &image, &info, &error)
         }
         guard let image else { throw InspectError(.internalError, "decoding returned no image") }
-        return DecodedImage(pointer: image, facts: ImageFacts(info))
+        let software = withUnsafeBytes(of: info.software) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        return DecodedImage(pointer: image, facts: ImageFacts(info), software: software)
     }
 }
 

@@ -28,6 +28,14 @@ package enum DocumentAnalyzer {
         return QualityFacts(quality)
     }
 
+    /// The document's luminance as a small square, row by row.
+    static func thumbnail(_ image: DecodedImage, outline: OutlineFacts) throws(InspectError) -> [UInt8] {
+        var pixels = [UInt8](repeating: 0, count: Int(CV_THUMBNAIL_SIDE * CV_THUMBNAIL_SIDE))
+        var native = cv_outline(outline)
+        try callVision { error in cv_document_thumbnail(image.pointer, &native, &pixels, &error) }
+        return pixels
+    }
+
     /// How strongly a patch of a JPEG contradicts the compression that the rest had before (0–1); `nil` if it shows no earlier
     /// compression, is turned by its orientation, or was decoded without keeping its coefficients.
     package static func recompression(_ image: DecodedImage) throws(InspectError) -> Double? {

@@ -37,6 +37,7 @@ package enum UsabilityAnalyzer {
         }
         var side = DocumentFacts(image: facts, outline: quad, quality: quality, mrz: nil, barcodes: [], faces: [])
         side.mrzSight = sight
+        if let outline { side.thumbnail = try DocumentAnalyzer.thumbnail(image, outline: outline) }
         return side
     }
 }

@@ -84,13 +84,14 @@ import Testing
             {"id": "shut", "front": "\(folder)/blurred.jpg", "workflow": "id"}
             {"id": "open", "front": "\(folder)/blurred.jpg", "workflow": "id", "gate": false}
             not json
+            {"id": "misspelt", "front": "\(folder)/passport.jpg", "contries": ["DEU"]}
             {"id": "good", "front": "\(folder)/passport.jpg"}
 
             """
         let done = try await Program.run(["inspect", "--batch", "-"], input: Data(lines.utf8))
         #expect(done.status == 0)
         let answers = try done.output.split(separator: 0x0A).map { try members($0) }
-        #expect(answers.map { $0["id"] as? String } == ["shut", "open", nil, "good"])
+        #expect(answers.map { $0["id"] as? String } == ["shut", "open", nil, "misspelt", "good"])
         #expect(answers[0].at("capabilities.usability.0.decision.type") as? String == "REJECTED")
         #expect(
             answers[0].at("capabilities.imageChecks.0.decision.details.label") as? String
@@ -99,7 +100,9 @@ import Testing
             answers[1].at("capabilities.imageChecks.0.decision.details.label") as? String
                 != "PRECONDITION_NOT_FULFILLED")
         #expect(answers[2].at("error.code") as? String == ErrorCode.payloadInvalid.rawValue)
-        #expect(answers[3].at("capabilities.extraction.0.data.type") as? String == "PASSPORT")
+        #expect(answers[3].at("error.code") as? String == ErrorCode.payloadInvalid.rawValue)
+        #expect((answers[3].at("error.message") as? String)?.contains("unknown key 'contries'") == true)
+        #expect(answers[4].at("capabilities.extraction.0.data.type") as? String == "PASSPORT")
     }
 
     @Test(.timeLimit(.minutes(5)))

@@ -168,6 +168,7 @@ import Testing
             {"id": "gone", "front": "/nonexistent.jpg"}
             nonsense
             {"id": "face", "face": "\(folder)/passport.jpg"}
+            {"id": "more", "front": "\(folder)/passport.jpg", "documentTypes": ["ID_CARD"]}
             {"id": "good", "front": "\(folder)/passport.jpg", "back": "\(folder)/licence_back.jpg"}
 
             """.utf8)
@@ -175,8 +176,9 @@ import Testing
         let answers = try done.output.split(separator: 0x0A).map { try members($0) }
         #expect(
             answers.map { $0.at("error.code") as? String } == [
-                "PART_NOT_FOUND", "PAYLOAD_INVALID", "PART_MISSING", nil,
+                "PART_NOT_FOUND", "PAYLOAD_INVALID", "PART_MISSING", "PAYLOAD_INVALID", nil,
             ])
+        #expect((answers[3].at("error.message") as? String)?.contains("'documentTypes'") == true)
         #expect((answers.last?["usability"] as? [Any])?.count == 2)
         for arguments in [["--usability"], ["--usability", "--front", "x", "--face", "y"]] {
             #expect(try await Program.run(["inspect"] + arguments).status == 2)

@@ -100,6 +100,43 @@ import Testing
         #expect(self.label(foreign) == "NFC_CERTIFICATE")
     }
 
+    @Test func `A chip that no trust anchor can prove asks nothing of the person`() throws {
+        for reason in [ChipReason.anchorsMissing, .anchorOfCountryMissing] {
+            let result = self.decide(
+                self.authentication {
+                    $0.chainOK = nil
+                    $0.reasons = [reason]
+                })
+            #expect(self.label(result) == "NFC_CERTIFICATE" && result.decision.type == .warning)
+            #expect(result.reasons.map(\.code) == [.noTrustAnchor] && result.reasons.first?.part == "SOD")
+            let advice = try #require(result.reasons.first?.advice)
+            #expect(advice.contains("operator") && advice.contains("CSCA") && !advice.contains("again"))
+        }
+        // A chip that is wrong stays wrong.
+        let wrong = self.decide(
+            self.authentication {
+                $0.hashesOK = false
+                $0.reasons = [.dataGroupHashMismatch, .anchorsMissing]
+            })
+        #expect(wrong.reasons.map(\.code) == [.chipNotAuthentic])
+    }
+
+    @Test func `A chip alone is compared with the request's choice`() {
+        func label(_ change: (inout InspectionRequest) -> Void) -> String? {
+            var facts = InspectionFacts(request: InspectionRequest(workflow: .id), parts: [.dg1, .sod])
+            change(&facts.request)
+            var chip = ChipFacts(authentication: self.authentication())
+            chip.mrzLines = self.passport
+            facts.documents = DocumentStageFacts(sides: [:])
+            facts.documents?.chip = chip
+            return InspectionDecider(facts: facts, today: self.today).decide().capabilities.usability?.first?.decision
+                .details.label
+        }
+        #expect(label { $0.countries = ["DEU"] } == "UNSUPPORTED_COUNTRY")
+        #expect(label { $0.documentTypes = ["ID_CARD"] } == "UNSUPPORTED_DOCUMENT_TYPE")
+        #expect(label { $0.countries = ["UTO"] } == nil)
+    }
+
     @Test func `Where every check is inconclusive, nothing was checked`() throws {
         var facts = InspectionFacts(request: InspectionRequest(workflow: .id), parts: [.front])
         var side = self.side(nil)

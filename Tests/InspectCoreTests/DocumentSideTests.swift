@@ -220,6 +220,27 @@ import Testing
         #expect(twice[.front] == .passed && twice[.back]?.reasons.map(\.code) == [206])
     }
 
+    @Test func `Before reading, two photos that look alike are of one side, however they are turned and lit`() {
+        var front = self.side()
+        var back = self.side(photo: 1)
+        func missing() -> [Int] {
+            UsabilityRules.decideBeforeReading([.front: front, .back: back])[.back]?.reasons.map(\.code) ?? []
+        }
+        let one = (0..<256).map { UInt8(truncatingIfNeeded: ($0 * 97 + $0 / 16 * 31) % 211) }
+        front.thumbnail = one
+        back.thumbnail = (0..<256).map { UInt8(truncatingIfNeeded: ($0 * 61 + $0 / 16 * 113) % 199) }
+        #expect(missing() == [])
+        // Darker towards one edge, and turned by a quarter.
+        back.thumbnail = (0..<256).map { place in
+            let (x, y) = (place % 16, place / 16)
+            return UInt8(Int(one[(15 - x) * 16 + y]) * (30 + x) / 64)
+        }
+        #expect(missing() == [206])
+        // A card's three lines show which side it is.
+        front.mrzSight = MRZSight(lines: 3, shortest: 25, longest: 30)
+        #expect(SideRules(front: front, back: back, knowsFaces: false).missing.map(\.code) == [214])
+    }
+
     @Test func `An outline that the frame cuts is judged by the chosen format's proportions`() {
         var side = self.side(face: 250)
         side.outline?.cornersOutside = 2

@@ -111,6 +111,55 @@ import Testing
             } == "OK")
     }
 
+    @Test func `A choice that cannot be compared is a warning with its reason`() throws {
+        func result(_ side: DocumentFacts, _ change: (inout InspectionRequest) -> Void) -> ResultDocument {
+            self.decide([.front: side], change: change)
+        }
+        let country = result(self.side()) { $0.countries = ["DEU"] }
+        #expect(country.capabilities.usability?.first?.decision == Decision(.warning, "COUNTRY_UNDETERMINED"))
+        #expect(country.reasons.first?.code == .countryUndetermined && country.reasons.first?.part == "FRONT")
+        let type = result(self.side()) { $0.documentTypes = ["PASSPORT"] }
+        #expect(type.capabilities.usability?.first?.decision == Decision(.warning, "DOCUMENT_TYPE_UNDETERMINED"))
+        #expect(type.reasons.first?.code == .documentTypeUndetermined)
+        // What is known to be wrong outranks what is unknown.
+        let other = "@\n\u{1E}\rANSI 636000100002DL00410278ZV03190008DLDAQD12345678\nDBB08121974\nDBA04152034\n\r"
+        let licence = self.decide([.front: self.side(), .back: self.side(barcode: other)]) {
+            $0.countries = ["DEU"]
+            $0.documentTypes = ["PASSPORT"]
+        }
+        #expect(licence.capabilities.usability?.first?.decision.type == .warning)
+        #expect(licence.capabilities.usability?.first?.decision.details.label.hasPrefix("UNSUPPORTED_") == true)
+        #expect(result(self.side()) { _ in }.capabilities.usability?.first?.decision.details.label == "OK")
+    }
+
+    @Test func `A warning says what did not run, and of which part, with advice that helps`() throws {
+        func reasons(_ sides: [PartKind: DocumentFacts], _ workflow: Workflow = .id) -> [String] {
+            self.decide(sides, workflow: workflow).reasons.map { "\($0.code.rawValue) \($0.part ?? "-")" }
+        }
+        var infrared = self.side(self.passport)
+        infrared.image.isGrey = true
+        infrared.quality.chroma = 0
+        #expect(reasons([.front: infrared]) == ["NO_COLOURS FRONT"])
+        var small = self.side(self.passport)
+        small.quality.moire = nil
+        #expect(reasons([.front: small]) == ["TOO_FEW_PIXELS FRONT"])
+        var glare = self.side()
+        glare.hasIllegibleZone = true
+        #expect(reasons([.front: glare]) == ["MRZ_NOT_LEGIBLE FRONT"])
+        #expect(reasons([.front: self.side()]) == ["NO_MACHINE_READABLE_DATA FRONT"])
+        let unread = reasons([.front: self.side(), .back: self.side(brightness: 140)])
+        #expect(unread.count == 1 && unread.first?.hasPrefix("NO_MACHINE_READABLE_DATA ") == true, "\(unread)")
+        // A card's front, by its portrait.
+        var front = self.side()
+        front.faces = [Sample.face()]
+        #expect(reasons([.front: front]) == ["BACK_NOT_SENT BACK", "NO_MACHINE_READABLE_DATA FRONT"])
+        #expect(reasons([.front: self.side(self.passport)], .idIdentity) == ["NO_SELFIE FACE"])
+        let advice = self.decide([.front: infrared]).reasons.first?.advice
+        #expect(advice == "Photograph the document in colour.")
+        // After a rejection, what did not run is no reason of its own.
+        #expect(reasons([.front: self.side(self.passport, brightness: 30)]) == ["NOT_READABLE FRONT"])
+    }
+
     @Test func `A passport without its MRZ is unreadable, a card without its back lacks it`() {
         let passport = self.decide([.front: self.side()]) { $0.documentFormat = .td3 }
         #expect(passport.rejectReasons.map(\.code) == [200])

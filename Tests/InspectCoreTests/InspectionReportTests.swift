@@ -125,6 +125,20 @@ import Testing
         #expect(!html.contains("href='#image-"), "no image is shown that a face could be cut from")
     }
 
+    @Test func `A warning names what led to it, also where a capability did not run`() throws {
+        var facts = self.facts()
+        facts.request.workflow = .id
+        facts.parts = [.front]
+        facts.documents?.sides["FRONT"]?.barcodes = []
+        facts.documents?.sides["FRONT"]?.image.isGrey = true
+        let html = self.report(facts)
+        #expect(html.contains("image checks of FRONT: PRECONDITION_NOT_FULFILLED"))
+        #expect(html.contains("<td>NO_COLOURS</td>") && html.contains(Reason.noColours.row.advice))
+        let document = InspectionDecider(facts: facts, today: self.today).decide()
+        let desk = InspectionReport(document: document, facts: facts, today: self.today, isDesk: true).html
+        #expect(!desk.contains("No capability found anything") && desk.contains("image checks of FRONT"))
+    }
+
     @Test func `A value beyond a limit that does not apply is no pass`() throws {
         let waived = Measurement("blur", 81, Limit(.below(6), "a test"), counts: false, note: "the text was read")
         #expect(waived.outcome == nil && waived.note == "the text was read")

@@ -66,6 +66,16 @@ import Testing
         return facts
     }
 
+    @Test func `Without a face, its share does not apply`() {
+        var dice = Dice(state: 3)
+        var facts = self.side(&dice, withText: false)
+        facts.faces = []
+        let row = UsabilityRules.measurements(facts, reading: .none).first { $0.name == "faceShare" }
+        #expect(row?.limit != nil && row?.value == nil && row?.outcome == nil && row?.note == "no face was found")
+        let html = ReportTables.measurements([row].compactMap { $0 }).html
+        #expect(html.contains("does not apply") && !html.contains("✓"))
+    }
+
     @Test func `A side is rejected exactly when the table of its measurements shows a failure`() {
         var dice = Dice(state: 1)
         var rejected = 0

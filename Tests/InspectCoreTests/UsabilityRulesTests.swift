@@ -346,7 +346,7 @@ import Testing
         #expect(ImageCheckRules.assessed(whole) == ["PUNCHED", "DAMAGED_DOCUMENT"])
     }
 
-    @Test func `A patch that was changed is a warning, and what the file says of itself a note`() {
+    @Test func `A patch that was changed and a screenshot are warnings, and the editor of a file a note`() {
         let edited = self.changed { $0.recompression = 0.37 }
         let decision = ImageCheckRules.decide(edited, part: "FRONT")
         #expect(decision.type == .warning && decision.label == "MANIPULATED_DOCUMENT")
@@ -365,11 +365,14 @@ import Testing
         let noted = self.changed {
             $0.metadata = ImageMetadata()
             $0.metadata?.editor = "GIMP"
-            $0.metadata?.isScreenshot = true
         }
         #expect(ImageCheckRules.decide(noted, part: "FRONT") == .passed)
+        var screenshot = noted
+        screenshot.metadata?.isScreenshot = true
+        let copy = ImageCheckRules.decide(screenshot, part: "FRONT")
+        #expect(copy.type == .warning && copy.label == "DIGITAL_COPY" && copy.reasons.isEmpty)
         #expect(
-            ImageCheckRules.findings(noted) == [
+            ImageCheckRules.findings(screenshot) == [
                 "metadata: the file names the editor GIMP", "metadata: the file calls itself a screenshot",
             ])
     }

@@ -234,15 +234,18 @@ import Testing
             WHERE l.is_objection AND l.is_given AND NOT EXISTS (SELECT FROM insp.reason r WHERE l.label = ANY (r.labels))
             UNION ALL
             SELECT format('%s stands behind %s, which is no objection', r.code, x) FROM insp.reason r, unnest(r.labels) x
-            WHERE r.parts <> '{}' AND NOT EXISTS (SELECT FROM insp.label l WHERE l.label = x AND l.is_objection)
+            WHERE r.parts <> '{}' AND x <> 'PRECONDITION_NOT_FULFILLED'
+                AND NOT EXISTS (SELECT FROM insp.label l WHERE l.label = x AND l.is_objection)
             UNION ALL
             SELECT format('%s concerns %s, which is no part', r.code, x) FROM insp.reason r, unnest(r.parts) x
             WHERE NOT EXISTS (SELECT FROM insp.part_kind k WHERE k.kind = x)
             UNION ALL
-            -- Which of two it is, only a number in the result can say.
+            -- Which of two it is, only a number in the result can say, or the facts behind a label: why a capability did not
+            -- run, and whether a chip is wrong or merely unproven.
             SELECT format('%s and %s stand behind %s of %s', r.code, o.code, l, p)
             FROM insp.reason r JOIN insp.reason o ON o.code > r.code, unnest(r.labels) l, unnest(r.parts) p
             WHERE l = ANY (o.labels) AND p = ANY (o.parts) AND (r.contract_code IS NULL OR o.contract_code IS NULL)
+                AND l NOT IN ('PRECONDITION_NOT_FULFILLED', 'NFC_CERTIFICATE')
             UNION ALL
             SELECT format('%s has no advice in %s', r.code, n.language)
             FROM insp.reason r, (SELECT DISTINCT a.language FROM insp.reason_advice a) n

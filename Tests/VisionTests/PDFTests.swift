@@ -84,6 +84,28 @@ import Testing
                 == "RGWB")
     }
 
+    @Test func `A PDF's programs are judged as those of other files`() throws {
+        func metadata(_ information: String, trailer: String = "/Info 6 0 R") throws -> ImageMetadata {
+            let file = SmallPDF.page(
+                SmallPDF.image(SmallPDF.samples), others: [Array(information.utf8)], trailer: trailer)
+            return ImageMetadata(file: file, software: try Decoding.decode(file).software)
+        }
+        #expect(try metadata("<< /Creator (Adobe Photoshop 25.0) /Producer (x) >>").editor == "Photoshop")
+        #expect(try metadata("<< /Producer (GIMP 2.10) >>").editor == "GIMP")
+        // UTF-16, as most programs write it.
+        #expect(try metadata("<< /Creator <FEFF00470049004D0050> >>").editor == "GIMP")
+        let long = String(repeating: "a", count: 5000)
+        #expect(try metadata("<< /Creator (\(long)) /Producer (GIMP) >>").editor == "GIMP")
+        #expect(try metadata("<< /Creator (Scanner) /Title (GIMP) >>") == ImageMetadata())
+        // What is wrong there spoils no image.
+        for (information, trailer) in [
+            ("<< /Creator 5 0 R >>", "/Info 6 0 R"), ("7", "/Info 6 0 R"), ("<< >>", "/Info 99 0 R"),
+            ("<< /Creator", "/Info 6 0 R"),
+        ] {
+            #expect(try metadata(information, trailer: trailer) == ImageMetadata(), "\(information)")
+        }
+    }
+
     @Test func `Other PDFs are refused with what to do`() {
         let image = SmallPDF.image(SmallPDF.samples)
         let two = SmallPDF.file([

@@ -28,7 +28,7 @@ enum SmallPDF {
 
     /// A document whose page draws object 5.
     static func page(
-        _ image: [UInt8], content: String = Self.drawn, more: String = "", others: [[UInt8]] = []
+        _ image: [UInt8], content: String = Self.drawn, more: String = "", others: [[UInt8]] = [], trailer: String = ""
     ) -> [UInt8] {
         Self.file(
             [
@@ -39,7 +39,7 @@ enum SmallPDF {
                         .utf8
                 ),
                 Self.stream("", Array(content.utf8)), image,
-            ] + others)
+            ] + others, trailer: trailer)
     }
 
     static func image(

@@ -1,5 +1,6 @@
 import Foundation
 import InspectCore
+import TestSupport
 import Testing
 
 @testable import Vision
@@ -43,5 +44,21 @@ import Testing
         }
         #expect(image.facts.width == width / divisor)
         #expect(image.facts.storedWidth == width)
+    }
+
+    @Test func `Two photos of one side are recognised, and the two sides of a card are not taken for one`() async throws
+    {
+        func side(_ data: Data) throws -> DocumentFacts { try data.withUnsafeBytes { try UsabilityAnalyzer.facts($0) } }
+        func missing(_ front: DocumentFacts, _ back: DocumentFacts) -> [Int] {
+            UsabilityRules.decideBeforeReading([.front: front, .back: back]).values.flatMap(\.reasons).map(\.code)
+        }
+        for card in ["id", "licence"] {
+            let front = try await TestInputs.specimen("\(card)_front.jpg")
+            let back = try await TestInputs.specimen("\(card)_back.jpg")
+            #expect(missing(try side(front), try side(back)) == [], "\(card)")
+            // Saved again, smaller and at another quality.
+            let again = try front.withUnsafeBytes { try DecodedImage.decode($0) }.preview(longestSide: 900).jpeg
+            #expect(missing(try side(front), try side(again)).contains(206), "\(card)")
+        }
     }
 }

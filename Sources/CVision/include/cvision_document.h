@@ -45,6 +45,13 @@ typedef struct {
 cv_status cv_document_quality(const cv_image *image, const cv_outline *outline, bool with_moire, cv_quality *quality,
                               cv_error *error);
 
+/// Rows and columns of a thumbnail.
+enum { CV_THUMBNAIL_SIDE = 16 };
+
+/// The document's luminance, straightened and squeezed into a square: what tells two images of one side from those of two sides.
+cv_status cv_document_thumbnail(const cv_image *image, const cv_outline *outline,
+                                uint8_t thumbnail[CV_THUMBNAIL_SIDE * CV_THUMBNAIL_SIDE], cv_error *error);
+
 #ifdef __cplusplus
 }
 #endif

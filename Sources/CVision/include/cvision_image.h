@@ -67,6 +67,7 @@ typedef struct {
     uint32_t stored_width, stored_height;  ///< as declared in the header, before orientation and reduction
     uint32_t orientation;                  ///< EXIF orientation that was applied, 1 to 8 (1 = as stored)
     bool is_grey;                          ///< stored without colours
+    char software[256];                    ///< programs that a PDF names as its makers, UTF-8; empty: none
 } cv_image_info;
 
 /// Loads the library that PDFs take, since analyzers can open no file, and builds the tables of HEIC: once, before they are forked.

@@ -59,6 +59,8 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     package var viz: VIZFacts?
     /// What a glance saw of an MRZ that was not read; `nil` if it saw none, or was not taken.
     package var mrzSight: MRZSight?
+    /// The document's luminance as a small square, row by row; `nil` without an outline, or if text and face are looked for, which tell more.
+    package var thumbnail: [UInt8]?
     /// The image file's statements about itself; `nil` in facts stored by earlier versions.
     package var metadata: ImageMetadata?
     /// How strongly a patch contradicts the JPEG compression that the rest of the image had before (0–1); `nil` if the file

@@ -54,7 +54,10 @@ extension ImageMetadata {
     private static let (mostPieces, mostBytes) = (2_000, 262_144)
 
     /// Reads what JPEG, PNG, WebP and HEIC files say about themselves; nothing is read from other formats or damaged data.
-    package init(file: [UInt8]) {
+    ///
+    /// - Parameter software: The programs that a PDF names, which only its decoder can find.
+    package init(file: [UInt8], software: String = "") {
+        if !software.isEmpty { self.readSoftware(ArraySlice(software.utf8)) }
         if file.starts(with: [0xFF, 0xD8]) {
             self.readJPEG(file)
         } else if file.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {

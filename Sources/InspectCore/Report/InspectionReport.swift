@@ -99,19 +99,28 @@ package struct InspectionReport: Sendable {
         }.joined(separator: ", ")
     }
 
-    /// The capabilities that did not pass, with their labels.
+    /// The capabilities that led to the decision, with their labels.
     private var causes: String {
-        self.document.capabilities.objections.map {
+        self.document.causes.map {
             "\(ReportTables.spaced($0.capability.rawValue)) of \($0.parts.joined(separator: ", ")): \($0.decision.details.label)"
         }.joined(separator: "; ")
     }
 
     private var reasons: [Markup] {
-        guard !self.document.rejectReasons.isEmpty else { return [] }
-        let rows = self.document.rejectReasons.map { reason -> Markup in
-            "<tr><td class='number'>\(reason.code)</td><td>\(reason.message)</td><td>\(reason.part ?? "—")</td></tr>\n"
+        guard !self.document.reasons.isEmpty else { return [] }
+        let numbers = self.document.rejectReasons
+        let rows = self.document.reasons.map { reason -> Markup in
+            let number = numbers.first { $0.message == reason.code.rawValue && $0.part == reason.part }?.code
+            return """
+                <tr><td class='number'>\(number.map(String.init) ?? "—")</td><td>\(reason.code.rawValue)</td>\
+                <td>\(reason.label)</td><td>\(reason.part ?? "—")</td><td>\(reason.advice)</td></tr>
+
+                """
         }
-        return [ReportPage.section("Reject reasons", [ReportPage.table(["code", "reason", "part"], rows)])]
+        return [
+            ReportPage.section(
+                "Reasons", [ReportPage.table(["number", "reason", "label", "part", "advice to the person"], rows)])
+        ]
     }
 
     private var capabilities: Markup {

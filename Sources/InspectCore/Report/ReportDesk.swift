@@ -51,10 +51,10 @@ enum ReportDesk {
 }
 
 extension InspectionReport {
-    /// All objections to the job, one sentence each.
+    /// What led to the decision, one sentence each.
     var findings: Markup {
         let all = self.document.capabilities
-        var list = all.objections.map { outcome -> Markup in
+        var list = self.document.causes.map { outcome -> Markup in
             """
             <li>\(ReportPage.badge(outcome.decision)), \(ReportTables.spaced(outcome.capability.rawValue)) of \
             \(outcome.parts.joined(separator: ", ")): \(DecisionLabel.sentence(outcome.decision.details.label))</li>

@@ -24,6 +24,11 @@ extension InspectionDecider {
                     parts: [PartKind.face.rawValue], decision: Decision(decision),
                     data: UsabilityData(image: selfie.image)))
         }
+        if self.documentParts.isEmpty, !self.chipParts.isEmpty, let decision = self.preselection() {
+            decisions.append(decision)
+            records.append(
+                CapabilityRecord(parts: self.chipParts.map(\.rawValue), decision: Decision(decision), data: nil))
+        }
         return (records, decisions)
     }
 
@@ -80,6 +85,13 @@ extension InspectionDecider {
             DocumentFormat(rawValue: read).map({ $0 != chosen }) == true
         {
             return CapabilityDecision(type: .warning, label: .unsupportedDocumentType)
+        }
+        // What is unknown may be something that is not accepted.
+        if data.issuingCountry == nil, !request.countries.isEmpty {
+            return CapabilityDecision(type: .warning, label: .countryUndetermined)
+        }
+        if data.type == nil, !request.documentTypes.isEmpty {
+            return CapabilityDecision(type: .warning, label: .documentTypeUndetermined)
         }
         return nil
     }

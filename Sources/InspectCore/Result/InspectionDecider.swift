@@ -104,7 +104,8 @@ package struct InspectionDecider {
             decision: Decision(overall, overall.rawValue, risk: RiskRules.risk(of: overall, capabilities)),
             policyVersion: self.facts.request.decisionPolicy?.version, capabilities: capabilities,
             reasons: ReasonRecord.all(
-                overall, capabilities.outcomes.map { ($0.parts, $0.decision) }, numbered: numbered),
+                overall, capabilities.outcomes.map { ($0.parts, $0.decision) }, numbered: numbered,
+                causes: self.causes(of: capabilities, extraction)),
             rejectReasons: numbered,
             faces: self.faceRecords(withEmbeddings: withEmbeddings), error: nil, engine: self.engine)
         document.faceSdk = FaceSDKEvent(workflow: self.facts.request.workflow, capabilities)

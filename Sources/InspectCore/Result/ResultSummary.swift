@@ -45,6 +45,18 @@ extension ResultDocument {
             labels: labels.isEmpty ? nil : labels)
     }
 
+    /// The outcomes that led to the decision: objections and, in a warning, what did not run.
+    var causes: [(capability: Capability, parts: [String], decision: Decision)] {
+        guard self.decision.type == .warning else { return self.capabilities.objections }
+        let sides = PartKind.sides.map(\.rawValue)
+        return self.capabilities.outcomes.filter { outcome in
+            // Sides that cannot be compared count no more than a missing back.
+            outcome.decision.type != .passed
+                && (outcome.decision.type != .notExecuted || outcome.capability != .imageChecks
+                    || outcome.parts != sides)
+        }
+    }
+
     /// Everything that ``summary`` leaves out.
     package var body: ResultBody {
         ResultBody(capabilities: self.capabilities, faces: self.faces, engine: self.engine)

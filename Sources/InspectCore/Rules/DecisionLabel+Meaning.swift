@@ -22,6 +22,8 @@ extension DecisionLabel {
         case .unsupportedCountry: "the document's country is not among the request's countries"
         case .unsupportedDocumentType:
             "the document's type is not among the request's documentTypes, or it is of another documentFormat"
+        case .countryUndetermined: "the request has countries, and the document's country was not read"
+        case .documentTypeUndetermined: "the request has documentTypes, and the document's type was not read"
         case .digitalCopy: "the image shows a screen or a print"
         case .sample: "the document is a specimen"
         case .mismatchFrontBack: "front and back are of different documents"

@@ -21,6 +21,8 @@ package enum DecisionLabel: String, Sendable, CaseIterable {
     case missingMandatoryDatapoints = "MISSING_MANDATORY_DATAPOINTS"
     case unsupportedCountry = "UNSUPPORTED_COUNTRY"
     case unsupportedDocumentType = "UNSUPPORTED_DOCUMENT_TYPE"
+    case countryUndetermined = "COUNTRY_UNDETERMINED"
+    case documentTypeUndetermined = "DOCUMENT_TYPE_UNDETERMINED"
     case digitalCopy = "DIGITAL_COPY"
     case sample = "SAMPLE"
     case mismatchFrontBack = "MISMATCH_FRONT_BACK"

@@ -9,6 +9,8 @@ package enum ImageCheckRules {
             return CapabilityDecision(
                 type: .rejected, label: .digitalCopy, reasons: [RejectReason(.digitalCopy, part: part)])
         }
+        // No photo of the document calls itself a screenshot.
+        if facts.metadata?.isScreenshot == true { return CapabilityDecision(type: .warning, label: .digitalCopy) }
         if self.showsEdit(facts) { return CapabilityDecision(type: .warning, label: .manipulatedDocument) }
         if let distance = facts.ghost?.distance, !Limits.ghostDistance.allows(distance) {
             return CapabilityDecision(type: .warning, label: .ghostImageDifferent)
@@ -42,7 +44,7 @@ package enum ImageCheckRules {
         facts.recompression.map { !Limits.recompression.allows($0) } ?? false
     }
 
-    /// The file's metadata, for a reviewer, whatever the decision: anybody can remove or forge it.
+    /// The file's metadata, for a reviewer: anybody can remove or forge it, so only a screenshot's own word counts.
     static func findings(_ facts: DocumentFacts) -> [String] {
         (facts.metadata?.reasons(width: facts.image.width, height: facts.image.height) ?? []).map { "metadata: \($0)" }
     }

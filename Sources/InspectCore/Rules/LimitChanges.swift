@@ -80,7 +80,7 @@ extension Limits {
         "backgroundOfPhotocopy": backgroundOfPhotocopy,
         "midtones": midtones,
         "portraitOfDocument": portraitOfDocument,
-        "portraitOfOtherSide": portraitOfOtherSide,
+        "portraitOfOtherSide": portraitOfOtherSide, "likeness": likeness,
         "recompression": recompression,
         "ghostDistance": ghostDistance,
         "ghostEyeDistance": ghostEyeDistance,

@@ -16,12 +16,15 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
     case glare = "GLARE"
     case unsupportedCountry = "UNSUPPORTED_COUNTRY"
     case unsupportedDocumentType = "UNSUPPORTED_DOCUMENT_TYPE"
+    case countryUndetermined = "COUNTRY_UNDETERMINED"
+    case documentTypeUndetermined = "DOCUMENT_TYPE_UNDETERMINED"
     case sample = "SAMPLE"
     case mismatchFrontBack = "MISMATCH_FRONT_BACK"
     case manipulatedDocument = "MANIPULATED_DOCUMENT"
     case ghostImageDifferent = "GHOST_IMAGE_DIFFERENT"
     case punched = "PUNCHED"
     case chipNotAuthentic = "CHIP_NOT_AUTHENTIC"
+    case noTrustAnchor = "NO_TRUST_ANCHOR"
     case mrzChecksum = "MRZ_CHECKSUM"
     case mismatchingData = "MISMATCHING_DATA"
     case documentExpired = "DOCUMENT_EXPIRED"
@@ -42,6 +45,12 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
     case faceNoMatch = "FACE_NO_MATCH"
     case faceNotCompared = "FACE_NOT_COMPARED"
     case notEnrolled = "NOT_ENROLLED"
+    case noColours = "NO_COLOURS"
+    case tooFewPixels = "TOO_FEW_PIXELS"
+    case mrzNotLegible = "MRZ_NOT_LEGIBLE"
+    case noMachineReadableData = "NO_MACHINE_READABLE_DATA"
+    case backNotSent = "BACK_NOT_SENT"
+    case noSelfie = "NO_SELFIE"
     case notAssessed = "NOT_ASSESSED"
 
     /// The labels that it explains, the parts that it concerns (empty: all), and its advice in English.
@@ -69,9 +78,19 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
         case .damagedDocument: ([.damagedDocument], [.front, .back], "Use a document that is not damaged.")
         case .glare: ([.glare], [.front, .back], "Tilt the document until no light reflects on it.")
         case .unsupportedCountry:
-            ([.unsupportedCountry], [.front, .back], "Use a document of a country that is accepted.")
+            ([.unsupportedCountry], [.front, .back, .dg1], "Use a document of a country that is accepted.")
         case .unsupportedDocumentType:
-            ([.unsupportedDocumentType], [.front, .back], "Use a document of a type that is accepted.")
+            ([.unsupportedDocumentType], [.front, .back, .dg1], "Use a document of a type that is accepted.")
+        case .countryUndetermined:
+            (
+                [.countryUndetermined], [.front, .back, .sod],
+                "Photograph both sides of the document, sharp and complete. If this repeats, use another document."
+            )
+        case .documentTypeUndetermined:
+            (
+                [.documentTypeUndetermined], [.front, .back, .sod],
+                "Photograph both sides of the document, sharp and complete. If this repeats, use another document."
+            )
         case .sample: ([.sample], [.front, .back], "Use a genuine document, not a specimen.")
         case .mismatchFrontBack: ([.mismatchFrontBack], [.front, .back], "Photograph both sides of the same document.")
         case .manipulatedDocument:
@@ -89,6 +108,11 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
             (
                 [.nfcCertificate], [.dg1, .dg2, .dg7, .dg11, .dg12, .sod],
                 "Read the chip again. If this repeats, use another document."
+            )
+        case .noTrustAnchor:
+            (
+                [.nfcCertificate], [.dg1, .dg2, .dg7, .dg11, .dg12, .sod],
+                "You need not do anything: the operator must configure the CSCA certificate of the document's country."
             )
         case .mrzChecksum:
             ([.mrzChecksum], [.front, .back, .dg1], "Photograph the machine-readable lines again, sharp and complete.")
@@ -125,10 +149,35 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
         case .faceNotCompared:
             ([.notPossible], [.front, .face, .dg2], "Take the photos again. Each must show a face clearly.")
         case .notEnrolled: ([.notEnrolled], [.face], "Take the selfie again in even light and look into the camera.")
-        case .notAssessed:
-            ([.preconditionNotFulfilled, .technicalError], [], "Take the photos again, sharp and complete.")
+        case .noColours: ([.preconditionNotFulfilled], [.front, .back], "Photograph the document in colour.")
+        case .tooFewPixels:
+            (
+                [.preconditionNotFulfilled], [.front, .back],
+                "Move closer to the document, and send the photo as the camera took it."
+            )
+        case .mrzNotLegible:
+            (
+                [.preconditionNotFulfilled], [.front, .back],
+                "Photograph the machine-readable lines again, sharp and without reflections."
+            )
+        case .noMachineReadableData:
+            (
+                [.preconditionNotFulfilled], [.front, .back],
+                "Photograph the document again, sharp and complete. "
+                    + "If this repeats, use one with machine-readable lines or a barcode."
+            )
+        case .backNotSent:
+            ([.preconditionNotFulfilled], [.back], "Turn the document over and photograph its back as well.")
+        case .noSelfie: ([.preconditionNotFulfilled], [.face], "Take a selfie.")
+        case .notAssessed: ([.preconditionNotFulfilled, .technicalError], [], "Try again later.")
         }
     }
+}
+
+/// A reason that follows from facts and not from a label.
+package struct Cause: Sendable, Hashable {
+    var code: Reason
+    var part: String?
 }
 
 /// An entry of a result's `reasons`.
@@ -154,9 +203,12 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
 
     /// The reasons of a result: at least one for a rejection or a warning.
     ///
-    /// - Parameter numbered: The result's reject reasons, each of which is among them.
+    /// - Parameters:
+    ///   - numbered: The result's reject reasons, each of which is among them.
+    ///   - causes: What is known beyond the labels: why a warning was given, or a capability did not run.
     package static func all(
-        _ overall: DecisionType, _ outcomes: [(parts: [String], decision: Decision)], numbered: [RejectReason]
+        _ overall: DecisionType, _ outcomes: [(parts: [String], decision: Decision)], numbered: [RejectReason],
+        causes: [Cause] = []
     ) -> [ReasonRecord] {
         var found: [ReasonRecord] = []
         func add(_ reason: ReasonRecord) { if !found.contains(reason) { found.append(reason) } }
@@ -169,10 +221,26 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
             for reason in own { add(ReasonRecord(reason.code, label: label, part: reason.part)) }
             // A front without its back lacks the back, not itself.
             let isMissing = label == DecisionLabel.missingPage.rawValue && numbered.contains { $0.code.explains(label) }
-            if own.isEmpty, !isMissing { add(self.explaining(label, of: parts)) }
+            let known = causes.first { $0.code.explains(label) && $0.part.map(parts.contains) == true }
+            if let known {
+                add(ReasonRecord(known.code, label: label, part: known.part))
+            } else if own.isEmpty, !isMissing {
+                add(self.explaining(label, of: parts))
+            }
         }
         for reason in numbered where !found.contains(where: { $0.code == reason.code && $0.part == reason.part }) {
             add(ReasonRecord(reason.code, label: reason.code.row.labels[0].rawValue, part: reason.part))
+        }
+        if overall == .warning {
+            // What did not run is a consequence of a rejection, but the cause of a warning.
+            let label = DecisionLabel.preconditionNotFulfilled.rawValue
+            for cause in causes where cause.code.explains(label) {
+                add(ReasonRecord(cause.code, label: label, part: cause.part))
+            }
+            let error = DecisionLabel.technicalError.rawValue
+            if outcomes.contains(where: { $0.decision.details.label == error }) {
+                add(ReasonRecord(.notAssessed, label: error))
+            }
         }
         if found.isEmpty, [.rejected, .warning].contains(overall) {
             add(ReasonRecord(.notAssessed, label: DecisionLabel.preconditionNotFulfilled.rawValue))
@@ -194,7 +262,7 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
 extension Reason {
     /// The error of Jumio's mobile SDK that asks for the same: Z00000, turn the document over.
     package var mobileCode: String? {
-        [.missingBack, .missingFront].contains(self) ? "Z00000" : nil
+        [.missingBack, .missingFront, .backNotSent].contains(self) ? "Z00000" : nil
     }
 
     fileprivate func explains(_ label: String) -> Bool { self.row.labels.contains { $0.rawValue == label } }

@@ -94,7 +94,8 @@ extension DecisionLabel {
             .notEnrolled:
             30
         case .partOfDocumentMissing, .missingPage, .missingMandatoryDatapoints, .unsupportedCountry,
-            .unsupportedDocumentType, .faceNotFullyVisible, .preconditionNotFulfilled, .technicalError:
+            .unsupportedDocumentType, .countryUndetermined, .documentTypeUndetermined, .faceNotFullyVisible,
+            .preconditionNotFulfilled, .technicalError:
             20
         case .badQualityImage, .badQuality, .blurred, .glare, .tooBright: 10
         }

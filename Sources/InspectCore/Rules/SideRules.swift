@@ -40,7 +40,7 @@ package struct SideRules {
         case (.front, .front) where Self.bearsSamePortrait(front, back):
             self.missing = [noBack]
             self.isCertain = !DocumentSide.isFrontByPlaceOfMRZ(back) || Self.isSameImage(front, back)
-        case _ where Self.isSameImage(front, back):
+        case _ where Self.isSameImage(front, back) || Self.showSameSide(front, back):
             let showsFront = first.kind == .front || !front.faces.isEmpty || !knowsFaces
             (self.missing, self.isCertain) = ([showsFront ? noBack : noFront], true)
         case (nil, .front) where front.faces.isEmpty:
@@ -56,6 +56,13 @@ package struct SideRules {
             return false
         }
         return Limits.portraitOfOtherSide.allows(other / max(one, .leastNonzeroMagnitude))
+    }
+
+    /// Whether the thumbnails agree: one photo that was saved twice, or two photos of one side.
+    private static func showSameSide(_ front: DocumentFacts, _ back: DocumentFacts) -> Bool {
+        // Without outlines, the table behind both sides would be compared as well.
+        [front, back].allSatisfy { $0.outline.map { Limits.trustedOutline.allows($0.support) } == true }
+            && Likeness.of(front.thumbnail, back.thumbnail).map { !Limits.likeness.allows($0) } == true
     }
 
     /// Whether both parts are one file, or were decoded from the same pixels: no two photos have the same measurements.

@@ -89,10 +89,11 @@ extension UsabilityRules {
             Measurement(
                 "printShare", quality.printShare, Limits.print, counts: isCrop,
                 note: quality.printShare == nil ? "not measured" : "counts only for a crop without text"))
-        rows.append(
-            Measurement(
-                "faceShare", self.faceShare(facts), Limits.faceOfDocument, counts: isCrop,
-                note: "counts only for a crop without text"))
+        var faceShare = Measurement(
+            "faceShare", facts.faces.isEmpty ? nil : self.faceShare(facts), Limits.faceOfDocument, counts: isCrop,
+            note: facts.faces.isEmpty ? "no face was found" : "counts only for a crop without text")
+        if facts.faces.isEmpty { faceShare.outcome = nil }
+        rows.append(faceShare)
         if isCrop, facts.faces.isEmpty {
             // Only its shape and colours can show that this is a document.
             rows.append(

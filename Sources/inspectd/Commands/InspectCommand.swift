@@ -125,7 +125,8 @@ extension Command {
             let request = try JSONDecoder().decode(BatchRequest.self, from: line)
             return await self.inspect(request, pool: pool, shadow, arguments: arguments).result
         } catch {
-            return ResultEnvelope.failed(id: nil, InspectError(.payloadInvalid, "the line is not a request object"))
+            let fault = BatchRequest.fault(of: line, error)
+            return ResultEnvelope.failed(id: fault.id, fault.error)
         }
     }
 

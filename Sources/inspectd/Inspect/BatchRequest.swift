@@ -5,6 +5,10 @@ import InspectCore
 struct BatchRequest: Decodable {
     /// The members of a line other than the files.
     struct Members: Decodable {
+        fileprivate enum CodingKeys: String, CodingKey, CaseIterable {
+            case id, challenge, csca, workflow, format, gate
+        }
+
         var id: String?
         var challenge: String?
         /// Files and folders, instead of those of the command line.
@@ -35,6 +39,11 @@ struct BatchRequest: Decodable {
     init(from decoder: any Decoder) throws {
         self.members = try Members(from: decoder)
         let container = try decoder.container(keyedBy: FileKey.self)
+        let known = Members.CodingKeys.allCases.map(\.rawValue) + Self.kinds.map(\.row.option)
+        if let unknown = container.allKeys.map(\.stringValue).filter({ !known.contains($0) }).min() {
+            let keys = known.sorted().joined(separator: ", ")
+            throw InspectError(.payloadInvalid, "unknown key '\(unknown.prefix(40))'; keys are \(keys)")
+        }
         for kind in Self.kinds {
             self.files[kind] = try container.decodeIfPresent(String.self, forKey: FileKey(kind))
         }
@@ -44,6 +53,12 @@ struct BatchRequest: Decodable {
         self.prefix = "--"
         self.members.challenge = arguments["challenge"]
         for kind in Self.kinds { self.files[kind] = arguments[kind.row.option] }
+    }
+
+    /// What is wrong with a line that is no request, and the line's id if it has one.
+    static func fault(of line: Data, _ error: any Error) -> (id: String?, error: InspectError) {
+        let id = (try? JSONDecoder().decode(Members.self, from: line))?.id
+        return (id, error as? InspectError ?? InspectError(.payloadInvalid, "the line is not a request object"))
     }
 
     /// Where a file is named, for errors.

@@ -24,12 +24,13 @@ extension Command {
         try await configuration.withAnalyzers(analyzers, stops: !endsAtOnce) { pool in
             if let list = arguments["batch"] {
                 return try await Batch.run(list, count: analyzers.count) { line in
-                    guard let request = try? JSONDecoder().decode(BatchRequest.self, from: line) else {
-                        return ResultEnvelope.json(
-                            UsabilityAnswer(
-                                id: nil, InspectError(.payloadInvalid, "the line is not a request object")))
+                    do {
+                        let request = try JSONDecoder().decode(BatchRequest.self, from: line)
+                        return ResultEnvelope.json(await UsabilityAnswer.make(request, pool: pool))
+                    } catch {
+                        let fault = BatchRequest.fault(of: line, error)
+                        return ResultEnvelope.json(UsabilityAnswer(id: fault.id, fault.error))
                     }
-                    return ResultEnvelope.json(await UsabilityAnswer.make(request, pool: pool))
                 }
             }
             let answer = await UsabilityAnswer.make(request, pool: pool)

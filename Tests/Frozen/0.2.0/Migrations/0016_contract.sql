@@ -117,6 +117,7 @@ INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('PART_OF_DOCUMENT_HIDDEN', '{usability}', true), ('DAMAGED_DOCUMENT', '{usability,imageChecks}', true),
     ('MISSING_PAGE', '{usability}', true), ('MISSING_MANDATORY_DATAPOINTS', '{usability}', true),
     ('UNSUPPORTED_COUNTRY', '{usability}', true), ('UNSUPPORTED_DOCUMENT_TYPE', '{usability}', true),
+    ('COUNTRY_UNDETERMINED', '{usability}', true), ('DOCUMENT_TYPE_UNDETERMINED', '{usability}', true),
     ('DIGITAL_COPY', '{imageChecks,liveness}', true), ('SAMPLE', '{imageChecks}', true),
     ('MISMATCH_FRONT_BACK', '{imageChecks}', true), ('MANIPULATED_DOCUMENT', '{imageChecks}', true),
     ('GHOST_IMAGE_DIFFERENT', '{imageChecks}', true), ('PUNCHED', '{imageChecks}', true),
@@ -138,7 +139,7 @@ UPDATE insp.label l SET risk = w.risk FROM (VALUES
     (60, '{BLACK_WHITE}'), (50, '{SAMPLE,NOT_A_DOCUMENT,MULTIPLE_PEOPLE,UNDERAGE,PUNCHED}'),
     (40, '{LIVENESS_UNDETERMINED,NO_FACE_PRESENT,NOT_POSSIBLE}'),
     (30, '{DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT,AGE_UNDETERMINED,CHALLENGE_TIMEOUT,PART_OF_DOCUMENT_HIDDEN,DAMAGED_DOCUMENT,NOT_ENROLLED}'),
-    (20, '{PART_OF_DOCUMENT_MISSING,MISSING_PAGE,MISSING_MANDATORY_DATAPOINTS,UNSUPPORTED_COUNTRY,UNSUPPORTED_DOCUMENT_TYPE,FACE_NOT_FULLY_VISIBLE,PRECONDITION_NOT_FULFILLED,TECHNICAL_ERROR}'),
+    (20, '{PART_OF_DOCUMENT_MISSING,MISSING_PAGE,MISSING_MANDATORY_DATAPOINTS,UNSUPPORTED_COUNTRY,UNSUPPORTED_DOCUMENT_TYPE,COUNTRY_UNDETERMINED,DOCUMENT_TYPE_UNDETERMINED,FACE_NOT_FULLY_VISIBLE,PRECONDITION_NOT_FULFILLED,TECHNICAL_ERROR}'),
     (10, '{BAD_QUALITY_IMAGE,BAD_QUALITY,BLURRED,GLARE,TOO_BRIGHT}')) AS w (risk, labels)
 WHERE l.label = ANY (w.labels);
 
@@ -171,14 +172,17 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('HIDDEN_PART_DOC', '{PART_OF_DOCUMENT_HIDDEN}', '{FRONT,BACK}', 2004),
     ('DAMAGED_DOCUMENT', '{DAMAGED_DOCUMENT}', '{FRONT,BACK}', 2005),
     ('GLARE', '{GLARE}', '{FRONT,BACK}', 2006),
-    ('UNSUPPORTED_COUNTRY', '{UNSUPPORTED_COUNTRY}', '{FRONT,BACK}', NULL),
-    ('UNSUPPORTED_DOCUMENT_TYPE', '{UNSUPPORTED_DOCUMENT_TYPE}', '{FRONT,BACK}', NULL),
+    ('UNSUPPORTED_COUNTRY', '{UNSUPPORTED_COUNTRY}', '{FRONT,BACK,DG1}', NULL),
+    ('UNSUPPORTED_DOCUMENT_TYPE', '{UNSUPPORTED_DOCUMENT_TYPE}', '{FRONT,BACK,DG1}', NULL),
+    ('COUNTRY_UNDETERMINED', '{COUNTRY_UNDETERMINED}', '{FRONT,BACK,SOD}', NULL),
+    ('DOCUMENT_TYPE_UNDETERMINED', '{DOCUMENT_TYPE_UNDETERMINED}', '{FRONT,BACK,SOD}', NULL),
     ('SAMPLE', '{SAMPLE}', '{FRONT,BACK}', NULL),
     ('MISMATCH_FRONT_BACK', '{MISMATCH_FRONT_BACK}', '{FRONT,BACK}', NULL),
     ('MANIPULATED_DOCUMENT', '{MANIPULATED_DOCUMENT}', '{FRONT,BACK}', NULL),
     ('GHOST_IMAGE_DIFFERENT', '{GHOST_IMAGE_DIFFERENT}', '{FRONT}', NULL),
     ('PUNCHED', '{PUNCHED}', '{FRONT,BACK}', NULL),
     ('CHIP_NOT_AUTHENTIC', '{NFC_CERTIFICATE}', '{DG1,DG2,DG7,DG11,DG12,SOD}', NULL),
+    ('NO_TRUST_ANCHOR', '{NFC_CERTIFICATE}', '{DG1,DG2,DG7,DG11,DG12,SOD}', NULL),
     ('MRZ_CHECKSUM', '{MRZ_CHECKSUM}', '{FRONT,BACK,DG1}', NULL),
     ('MISMATCHING_DATA', '{MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS}', '{FRONT,BACK,DG1}', NULL),
     ('DOCUMENT_EXPIRED', '{DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT}', '{FRONT,BACK,DG1}', NULL),
@@ -199,9 +203,15 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('FACE_NO_MATCH', '{NO_MATCH}', '{FACE,SESSION_BLOB}', NULL),
     ('FACE_NOT_COMPARED', '{NOT_POSSIBLE}', '{FRONT,FACE,DG2}', NULL),
     ('NOT_ENROLLED', '{NOT_ENROLLED}', '{FACE}', NULL),
+    ('NO_COLOURS', '{PRECONDITION_NOT_FULFILLED}', '{FRONT,BACK}', NULL),
+    ('TOO_FEW_PIXELS', '{PRECONDITION_NOT_FULFILLED}', '{FRONT,BACK}', NULL),
+    ('MRZ_NOT_LEGIBLE', '{PRECONDITION_NOT_FULFILLED}', '{FRONT,BACK}', NULL),
+    ('NO_MACHINE_READABLE_DATA', '{PRECONDITION_NOT_FULFILLED}', '{FRONT,BACK}', NULL),
+    ('BACK_NOT_SENT', '{PRECONDITION_NOT_FULFILLED}', '{BACK}', NULL),
+    ('NO_SELFIE', '{PRECONDITION_NOT_FULFILLED}', '{FACE}', NULL),
     ('NOT_ASSESSED', '{PRECONDITION_NOT_FULFILLED,TECHNICAL_ERROR}', '{}', NULL);
 
-UPDATE insp.reason SET mobile_code = 'Z00000' WHERE code IN ('MISSING_BACK', 'MISSING_FRONT');
+UPDATE insp.reason SET mobile_code = 'Z00000' WHERE code IN ('MISSING_BACK', 'MISSING_FRONT', 'BACK_NOT_SENT');
 
 CREATE TABLE insp.reason_advice (
     code text NOT NULL REFERENCES insp.reason,
@@ -241,6 +251,10 @@ SELECT a.code, l.language, l.advice FROM (VALUES
         'Verwenden Sie ein Dokument eines zugelassenen Landes.'),
     ('UNSUPPORTED_DOCUMENT_TYPE', 'Use a document of a type that is accepted.',
         'Verwenden Sie ein Dokument einer zugelassenen Art.'),
+    ('COUNTRY_UNDETERMINED', 'Photograph both sides of the document, sharp and complete. If this repeats, use another document.',
+        'Fotografieren Sie beide Seiten des Dokuments, scharf und vollständig. Hilft das nicht, verwenden Sie ein anderes.'),
+    ('DOCUMENT_TYPE_UNDETERMINED', 'Photograph both sides of the document, sharp and complete. If this repeats, use another document.',
+        'Fotografieren Sie beide Seiten des Dokuments, scharf und vollständig. Hilft das nicht, verwenden Sie ein anderes.'),
     ('SAMPLE', 'Use a genuine document, not a specimen.', 'Verwenden Sie ein echtes Dokument, kein Muster.'),
     ('MISMATCH_FRONT_BACK', 'Photograph both sides of the same document.',
         'Fotografieren Sie beide Seiten desselben Dokuments.'),
@@ -252,6 +266,8 @@ SELECT a.code, l.language, l.advice FROM (VALUES
         'Verwenden Sie ein gültiges Dokument ohne Löcher.'),
     ('CHIP_NOT_AUTHENTIC', 'Read the chip again. If this repeats, use another document.',
         'Lesen Sie den Chip noch einmal. Hilft das nicht, verwenden Sie ein anderes Dokument.'),
+    ('NO_TRUST_ANCHOR', 'You need not do anything: the operator must configure the CSCA certificate of the document''s country.',
+        'Sie müssen nichts tun: Der Betreiber muss das CSCA-Zertifikat des Ausstellerlandes hinterlegen.'),
     ('MRZ_CHECKSUM', 'Photograph the machine-readable lines again, sharp and complete.',
         'Fotografieren Sie die maschinenlesbaren Zeilen noch einmal, scharf und vollständig.'),
     ('MISMATCHING_DATA', 'Photograph the document again, sharp and complete. If this repeats, use another document.',
@@ -285,7 +301,17 @@ SELECT a.code, l.language, l.advice FROM (VALUES
         'Nehmen Sie die Fotos noch einmal auf. Jedes muss ein Gesicht deutlich zeigen.'),
     ('NOT_ENROLLED', 'Take the selfie again in even light and look into the camera.',
         'Nehmen Sie das Selfie bei gleichmäßigem Licht noch einmal auf und sehen Sie in die Kamera.'),
-    ('NOT_ASSESSED', 'Take the photos again, sharp and complete.', 'Nehmen Sie die Fotos noch einmal auf, scharf und vollständig.')
+    ('NO_COLOURS', 'Photograph the document in colour.', 'Fotografieren Sie das Dokument in Farbe.'),
+    ('TOO_FEW_PIXELS', 'Move closer to the document, and send the photo as the camera took it.',
+        'Gehen Sie näher an das Dokument heran und senden Sie das Foto so, wie die Kamera es aufnahm.'),
+    ('MRZ_NOT_LEGIBLE', 'Photograph the machine-readable lines again, sharp and without reflections.',
+        'Fotografieren Sie die maschinenlesbaren Zeilen noch einmal, scharf und ohne Spiegelungen.'),
+    ('NO_MACHINE_READABLE_DATA', 'Photograph the document again, sharp and complete. If this repeats, use one with machine-readable lines or a barcode.',
+        'Fotografieren Sie das Dokument noch einmal, scharf und vollständig. Hilft das nicht, verwenden Sie eines mit maschinenlesbaren Zeilen oder einem Barcode.'),
+    ('BACK_NOT_SENT', 'Turn the document over and photograph its back as well.',
+        'Drehen Sie das Dokument um und fotografieren Sie auch seine Rückseite.'),
+    ('NO_SELFIE', 'Take a selfie.', 'Nehmen Sie ein Selfie auf.'),
+    ('NOT_ASSESSED', 'Try again later.', 'Versuchen Sie es später noch einmal.')
     ) AS a (code, en, de) CROSS JOIN LATERAL (VALUES ('en', a.en), ('de', a.de)) AS l (language, advice);
 
 CREATE TABLE insp.error_contract (

@@ -103,7 +103,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
             CASE jsonb_typeof(p_summary -> 'reasons') WHEN 'array' THEN p_summary -> 'reasons' END) e WHERE e ->> 'label' = p_label),
             (SELECT jsonb_build_array(jsonb_build_object('code', r.code, 'label', p_label, 'advice', a.advice))
             FROM insp.reason r JOIN insp.reason_advice a ON a.code = r.code AND a.language = 'en'
-            WHERE p_label = ANY (r.labels) ORDER BY r.contract_code, r.code LIMIT 1),
+            WHERE p_label = ANY (r.labels) ORDER BY cardinality(r.parts) > 0, r.contract_code, r.code LIMIT 1),
             jsonb_build_array(jsonb_build_object('code', p_label, 'label', p_label)))
         || coalesce((SELECT jsonb_agg(e) FROM jsonb_array_elements(
             CASE jsonb_typeof(p_summary -> 'reasons') WHEN 'array' THEN p_summary -> 'reasons' END) e WHERE e ->> 'label' <> p_label), '[]'))

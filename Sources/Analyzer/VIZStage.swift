@@ -34,8 +34,10 @@ enum VIZStage {
         var plan = VIZPlan(
             page.lines.map { VIZPlan.Line(place: $0.place, height: $0.height, marks: $0.marks) }, expected: expected)
         while let index = plan.next() {
-            if plan.isBesideNames { second.insert(index) }
-            let line = spelt(try reader.read(page, line: index, by: plan.isBesideNames ? .second : .first))
+            // Where no MRZ proves the names, exact letters are worth more than blanks.
+            let isSecond = expected == nil || plan.isBesideNames
+            if isSecond { second.insert(index) }
+            let line = spelt(try reader.read(page, line: index, by: isSecond ? .second : .first))
             plan.add(line, at: index)
             read[index] = line
         }

@@ -161,11 +161,12 @@ package struct VIZPlan {
                 && line.place.x < own.place.x + own.place.width && line.place.x + line.place.width > own.place.x
         }.max { left, right in
             let (first, second) = (self.lines[left], self.lines[right])
-            // Of a label that was found in pieces, the longest.
-            guard abs(first.place.y - second.place.y) > 0.5 * first.place.height else {
-                return first.marks < second.marks
+            guard abs(first.place.y - second.place.y) <= 0.5 * first.place.height else {
+                return first.place.y < second.place.y
             }
-            return first.place.y < second.place.y
+            // Of a label that was found in pieces, the one over the value's beginning, unless that is too short to name a field.
+            guard min(first.marks, second.marks) >= 4 else { return first.marks < second.marks }
+            return abs(first.place.x - own.place.x) > abs(second.place.x - own.place.x)
         }
     }
 

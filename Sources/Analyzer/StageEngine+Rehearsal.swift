@@ -52,6 +52,7 @@ extension StageEngine {
             bottomLeft: Point(x: 0, y: height))
         let page = try TextPage(card, corners: frame)
         for line in page.lines.indices.prefix(2) { _ = try reader.read(page, line: line) }
+        _ = try TextPage.emblem(card, corners: frame)
         let text = "DATE OF ISSUE 1 JAN 2020"
         let line = VIZLine(
             text: text, confidences: text.map { _ in 1 }, quad: frame, place: Box(x: 0, y: 0, width: 0.5, height: 0.02),
@@ -72,6 +73,7 @@ extension StageEngine {
             barcodes: [BarcodeFacts(format: "PDF417", text: "", bytesHex: "", quad: frame)], faces: [])
         let expected = VIZExpectation(sides: [side], today: today)
         if let expected { _ = VIZRules(viz, expected: expected, trustsUnconfirmed: true).findings }
+        _ = VIZNumbering.places(viz)
         _ = VIZFields.unseen(viz, expected: expected, today: today)
         _ = VIZFields.unconfirmed(viz, expected: expected, today: today)
         side.viz = viz

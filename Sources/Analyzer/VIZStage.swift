@@ -42,8 +42,10 @@ enum VIZStage {
         var plan = VIZPlan(
             page.lines.map { VIZPlan.Line(place: $0.place, height: $0.height, marks: $0.marks) }, expected: expected)
         while let index = plan.next() {
-            if plan.isBesideNames { second.insert(index) }
-            let line = spelt(try reader.read(page, line: index, by: plan.isBesideNames ? .second : .first))
+            // Where no MRZ proves the names, exact letters are worth more than blanks.
+            let isSecond = expected == nil || plan.isBesideNames
+            if isSecond { second.insert(index) }
+            let line = spelt(try reader.read(page, line: index, by: isSecond ? .second : .first))
             plan.add(line, at: index)
             read[index] = line
         }
@@ -51,6 +53,21 @@ enum VIZStage {
         var facts = VIZFacts(
             lines: indices.compactMap { read[$0] }, found: page.lines.count, width: page.width,
             modelSHA256: reader.modelSHA256)
+        if expected == nil, let emblem = try TextPage.emblem(image, corners: corners), !emblem.lines.isEmpty {
+            var sign = try reader.read(emblem, line: 0)
+            let again = try reader.read(emblem, line: 0, again: true, by: .second)
+            sign.isConfirmed = VIZEmblem.isSame(sign, again)
+            facts.emblem = sign
+        }
+        // The numbers of fields that stand apart from their values.
+        var numbers: [Int: VIZLine] = [:]
+        if expected == nil {
+            for (line, place) in VIZNumbering.places(facts) {
+                let number = try reader.read(page, place: place)
+                guard let numbered = facts.lines[line].numbered(number) else { continue }
+                (facts.lines[line], numbers[line]) = (numbered, number)
+            }
+        }
         var blind = plan.withoutLabel.prefix(self.mostLabels).map { $0 }
         if let expected {
             blind += VIZRules.unexplained(facts, expected: expected).map { indices[$0] }.filter { !blind.contains($0) }
@@ -78,14 +95,16 @@ enum VIZStage {
             var others: [VIZLine] = []
             for isWider in [false, true] where facts.lines[line].isConfirmed != true {
                 let again = spelt(try reader.read(page, line: indices[line], again: isWider, by: other))
-                facts.lines[line].isConfirmed = again.shows(doubt.value, confidence: doubt.limit)
+                facts.lines[line].isConfirmed = doubt.values.allSatisfy {
+                    again.shows($0, confidence: doubt.limit)
+                }
                 others.append(doubt.hasKnownWords ? again.spelt : again)
             }
             // If the other network is sure of a different text in both, the first was wrong.
             if facts.lines[line].isConfirmed != true, others.count == 2,
                 others.allSatisfy({ $0.isCertain }), others[0].saysTheSame(as: others[1], confidence: 0)
             {
-                facts.lines[line] = others[0]
+                facts.lines[line] = numbers[line].flatMap { others[0].numbered($0) } ?? others[0]
                 facts.lines[line].isConfirmed = true
             }
         }

@@ -127,7 +127,7 @@ package final class TextPage {
     ///   - ignoring: Regions without VIZ text: the MRZ, barcodes.
     ///   - portraits: The same, but a line's first letters may stand in a portrait's surroundings.
     ///   - side: The longer side of the straightened document in pixels; `nil`: what a document's small print takes.
-    package init(
+    package convenience init(
         _ image: DecodedImage, corners: Quad, ignoring: [Quad] = [], portraits: [Quad] = [], side: Double? = nil
     ) throws(InspectError) {
         let quad = [corners.corners.0, corners.corners.1, corners.corners.2, corners.corners.3]
@@ -139,6 +139,18 @@ package final class TextPage {
                 side ?? 0, &page, &error)
         }
         guard let page else { throw InspectError(.internalError, "straightening returned no page") }
+        self.init(page)
+    }
+
+    /// The state's sign on the EU emblem in the upper left of a card, as a page of its own; `nil` if there is no emblem.
+    package static func emblem(_ image: DecodedImage, corners: Quad) throws(InspectError) -> TextPage? {
+        let quad = [corners.corners.0, corners.corners.1, corners.corners.2, corners.corners.3]
+        var page: OpaquePointer?
+        try callVision { error in cv_text_emblem_create(image.pointer, quad, &page, &error) }
+        return page.map { TextPage($0) }
+    }
+
+    private init(_ page: OpaquePointer) {
         self.pointer = page
         var (width, height) = (0.0, 0.0)
         cv_text_page_size(page, &width, &height)

@@ -192,7 +192,7 @@ import Testing
         ]
         let facts = VIZFacts(lines: lines, found: 2, modelSHA256: "")
         let doubts = VIZFields.unconfirmed(facts, expected: nil, today: Self.today)
-        #expect(doubts[1]?.value == text && doubts[1]?.limit == limit)
+        #expect(doubts[1]?.values == [text] && doubts[1]?.limit == limit)
         #expect(self.line("PASSP0RT OFFICE", y: 0).shows("PASSPORT OFFICE", confidence: 0.9))
         #expect(self.line("A0123", y: 0).shows("AO123", confidence: 0.9) == false)
         #expect(self.line("1O MAIN STREET", y: 0).shows("10 MAIN STREET", confidence: 0.9))

@@ -25,8 +25,14 @@ import Testing
     }
 
     /// The texts that a plan reads, in order.
-    private func read(_ page: [Print], expected: VIZExpectation?) -> [String] {
-        let lines = page.map { self.line($0) }
+    ///
+    /// - Parameter doubtful: A text that is hard to read.
+    private func read(_ page: [Print], expected: VIZExpectation?, doubtful: String = "") -> [String] {
+        let lines = page.map { print in
+            var line = self.line(print)
+            if print.text == doubtful { line.confidences = line.confidences.map { _ in 0.5 } }
+            return line
+        }
         var plan = VIZPlan(
             lines.map { VIZPlan.Line(place: $0.place, height: $0.height, marks: $0.text.count) }, expected: expected)
         var texts: [String] = []
@@ -50,6 +56,20 @@ import Testing
         #expect(Set(texts).isSuperset(of: ["ERIKSSON", "ANNA MARIA", "ZENITH", "Place of birth/Lieu de naissance"]))
         #expect(Set(texts).isDisjoint(with: ["Surname/Nom", "Given names/Prénoms"]))
         #expect(!texts.contains { $0.hasPrefix("Small print") })
+    }
+
+    @Test func `A value that is hard to read gets its label, found whole or in pieces`() {
+        let label = "Place of birth/Lieu de naissance"
+        #expect(self.read(self.page, expected: Self.expected, doubtful: "ZENITH").contains(label))
+        // Texture is no value.
+        let faint = self.page.map { $0.text == "ZENITH" ? ("ZENITH", $0.x, $0.y, 0.03) : $0 }
+        #expect(!self.read(faint, expected: Self.expected, doubtful: "ZENITH").contains(label))
+        let page = self.page.filter { $0.text != label }
+        for (first, second, wanted) in [("Na", "Lieu de naiss", "Lieu de naiss"), ("Place", "naissance", "Place")] {
+            let pieces: [Print] = [(first, 0.5, 0.361, 0.011), (second, 0.53, 0.36, 0.011)]
+            let texts = self.read(page + pieces, expected: Self.expected)
+            #expect(texts.contains(wanted) && !texts.contains(wanted == first ? second : first), "\(texts)")
+        }
     }
 
     @Test func `A signature that can be read hides nothing above it, and names above the day of birth are none`() {

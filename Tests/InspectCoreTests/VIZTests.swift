@@ -185,8 +185,7 @@ import Testing
                 self.line("1. NOWAK", y: 0.1), self.line("2. ZOFIA", y: 0.15),
                 self.line("3. 03.02.1991 KRAKOW", y: 0.2),
                 self.line("4a. 24.01.2023", y: 0.25), self.line("4b. 24.01.2033", x: 0.6, y: 0.25),
-                self.line("4c. STAROSTA", y: 0.3), self.line("5. 00123/23/1465", y: 0.35),
-                self.line("5. D1234567", y: 0.35), self.line("9. AM/B1/B", y: 0.4),
+                self.line("4c. STAROSTA", y: 0.3), self.line("5. D1234567", y: 0.35), self.line("9. AM/B1/B", y: 0.4),
             ]))
         #expect(european[.lastName]?.value == "NOWAK")
         #expect(european[.issuingDate]?.date == CalendarDate(year: 2023, month: 1, day: 24))

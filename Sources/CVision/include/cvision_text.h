@@ -33,6 +33,10 @@ typedef struct cv_text_page cv_text_page;
 cv_status cv_text_page_create(const cv_image *_Nonnull image, const cv_point *_Nonnull corners,
                               const cv_point *_Nullable ignored, int32_t ignored_count, int32_t portrait_count,
                               double wanted_side, cv_text_page *_Nullable *_Nonnull page, cv_error *_Nullable error);
+/// Draws the state's sign of the EU emblem in the upper left of the card `corners` as a page of its own with one line, dark on light,
+/// or none if the sign is not legible. `page` is null if there is no emblem: a blue rectangle with a ring of yellow stars.
+cv_status cv_text_emblem_create(const cv_image *_Nonnull image, const cv_point *_Nonnull corners,
+                                cv_text_page *_Nullable *_Nonnull page, cv_error *_Nullable error);
 void cv_text_page_free(cv_text_page *_Nullable page);
 /// Width and height of the straightened document in pixels.
 void cv_text_page_size(const cv_text_page *_Nonnull page, double *_Nonnull width, double *_Nonnull height);

@@ -191,7 +191,7 @@ extension OpenAPIDocument {
                       "value": { "type": "string" },
                       "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
                       "comparison": { "enum": ["agrees", "contradicts", "notFound"] },
-                      "reason": { "enum": ["NOT_CERTAIN", "AMBIGUOUS", "NO_VALUE"] }
+                      "reason": { "enum": ["NOT_CERTAIN", "AMBIGUOUS", "NO_VALUE", "NOT_FOUND"] }
                     }
                   }
                 },

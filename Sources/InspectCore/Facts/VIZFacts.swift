@@ -49,6 +49,8 @@ package struct VIZFacts: Codable, Sendable, Hashable {
     package var found: Int
     /// Width of the straightened document, as a share of its longer side; `nil` in facts of earlier versions.
     package var width: Double?
+    /// The state's sign on the EU emblem, of a document without machine-readable data; `nil` if no emblem was seen.
+    package var emblem: VIZLine?
     /// SHA-256 of the recogniser's weights.
     package var modelSHA256: String
     /// Processor time that finding and reading took, in milliseconds.

@@ -178,6 +178,7 @@ struct ReportFields {
         case .notCertain: "<span class='none'>left out: a character is hard to read</span>"
         case .ambiguous: "<span class='none'>left out: two values, or a day that can be read in two ways</span>"
         case .noValue: "<span class='none'>label without a legible value</span>"
+        case .notFound: "<span class='none'>not found, although documents of this kind bear it</span>"
         }
     }
 

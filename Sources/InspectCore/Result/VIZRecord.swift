@@ -30,6 +30,8 @@ package struct VIZRecord: Codable, Sendable {
         case ambiguous = "AMBIGUOUS"
         /// The label was found, but nothing that can be its value.
         case noValue = "NO_VALUE"
+        /// Documents of this kind bear the field, but neither its label nor its value was found.
+        case notFound = "NOT_FOUND"
     }
 
     private enum CodingKeys: String, CodingKey {
@@ -45,6 +47,7 @@ package struct VIZRecord: Codable, Sendable {
     /// The document's title; used if there is no machine-readable data.
     private var type: String?
     private var country: String?
+    private var hasEmblem = false
     var linesFound: Int
     var linesRead: Int
     /// Processor time that finding and reading took, in milliseconds; part of the document stage's.
@@ -62,12 +65,14 @@ package struct VIZRecord: Codable, Sendable {
         self.cpuMs = facts.cpuMs
         self.modelSHA256 = facts.modelSHA256
         self.fields = []
-        self.type = VIZTitle.type(facts)
         self.country = VIZTitle.country(facts)
+        self.hasEmblem = facts.emblem != nil
         let ordered = [side] + sides.filter { $0.part != side.part }
         let expected = VIZExpectation(sides: ordered.map(\.facts), today: today)
         self.comparedWith = ordered.first { VIZExpectation(sides: [$0.facts], today: today) != nil }?.part
         let read = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
+        // The numbers of a licence's days are on no other document.
+        self.type = VIZTitle.type(facts) ?? (read.layout.isEuropeanLicence ? "DRIVING_LICENSE" : nil)
         if let expected {
             for finding in VIZRules(facts, expected: expected).findings {
                 let line = finding.line.map { facts.lines[$0] }
@@ -92,11 +97,22 @@ package struct VIZRecord: Codable, Sendable {
             self.fields.append(field)
         }
         self.addIssue(facts, VIZDays(expected, lines: facts.lines, today: today))
-        let fields = read.ambiguous.map { ($0, Reason.ambiguous) } + read.withoutValue.map { ($0, Reason.noValue) }
-        for (field, reason) in fields.sorted(by: { $0.0.rawValue < $1.0.rawValue })
+        for field in VIZField.allCases.sorted(by: { $0.rawValue < $1.rawValue })
         where !self.fields.contains(where: { $0.name == field.rawValue }) {
-            self.fields.append(Field(name: field.rawValue, reason: reason))
+            let reason: Reason? =
+                read.ambiguous.contains(field)
+                ? .ambiguous
+                : read.withoutValue.contains(field) ? .noValue : self.bears(field, expected, read) ? .notFound : nil
+            if let reason { self.fields.append(Field(name: field.rawValue, reason: reason)) }
         }
+    }
+
+    /// Whether every document of this kind bears the field, of those whose fields are known: passports (Doc 9303-4 §4.1; an authority or
+    /// a place of issue) and EU licences (directive 2006/126/EC annex I).
+    private func bears(_ field: VIZField, _ expected: VIZExpectation?, _ read: VIZFields) -> Bool {
+        if expected?.isBooklet == true { return VIZField.ofPassports.contains(field) }
+        return expected == nil && self.type == "DRIVING_LICENSE"
+            && (read.layout.isEuropeanLicence || self.hasEmblem) && VIZField.ofLicences.contains(field)
     }
 
     /// Names in the VIZ's spelling, if the MRZ agrees.

@@ -92,6 +92,13 @@ enum VIZDate {
         return nil
     }
 
+    /// The same for a part of `text`.
+    static func range(_ text: String, in part: Range<Int>) -> Range<Int>? {
+        self.range(String(text.dropFirst(part.lowerBound).prefix(part.count))).map {
+            $0.lowerBound + part.lowerBound..<$0.upperBound + part.lowerBound
+        }
+    }
+
     private static func isDigit(_ character: UInt8) -> Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character)
     }

@@ -22,27 +22,17 @@ package enum VIZField: String, Codable, Sendable, CaseIterable {
         [.lastName, .firstName, .placeOfBirth, .issuingAuthority, .address, .nationality].contains(self)
     }
 
-    var isDate: Bool { self == .dateOfBirth || self == .expiryDate || self == .issuingDate }
-}
+    /// The fields of every passport's data page, without those that are codes in the MRZ.
+    static let ofPassports: Set<VIZField> = [
+        .lastName, .firstName, .documentNumber, .dateOfBirth, .placeOfBirth, .issuingDate, .expiryDate,
+        .issuingAuthority,
+    ]
 
-/// The numbers that stand before the fields of driving licences.
-enum VIZNumbering {
-    /// - Parameter isEuropean: EU directive 2006/126/EC annex I; otherwise AAMVA's card design standard, annex A, whose
-    ///   numbers are the same but for the licence's own.
-    static func field(_ number: String, isEuropean: Bool) -> VIZField? {
-        switch number.uppercased() {
-        case "1": .lastName
-        case "2": .firstName
-        case "3": .dateOfBirth
-        case "4A": .issuingDate
-        case "4B": .expiryDate
-        case "4C": isEuropean ? .issuingAuthority : nil
-        case "4D": isEuropean ? nil : .documentNumber
-        case "5": isEuropean ? .documentNumber : nil
-        case "8": .address
-        case "9": .categories
-        case "15": isEuropean ? nil : .gender
-        default: nil
-        }
-    }
+    /// The fields of the front of every EU licence.
+    static let ofLicences: Set<VIZField> = [
+        .lastName, .firstName, .dateOfBirth, .placeOfBirth, .issuingDate, .expiryDate, .issuingAuthority,
+        .documentNumber, .categories,
+    ]
+
+    var isDate: Bool { self == .dateOfBirth || self == .expiryDate || self == .issuingDate }
 }

@@ -54,7 +54,9 @@ package struct VIZFields {
             // Labels in English alone are no evidence: Australia and the Philippines write the day first.
             let isAmerican =
                 VIZLayout.isAmerican(facts.lines) && (dates.isAmerican || VIZTitle.isOfNorthAmerica(facts))
-            dates.order = VIZDate.order(facts.lines.map(\.text)) ?? (isAmerican ? .monthFirst : nil)
+            dates.order =
+                VIZDate.order(facts.lines.map(\.text))
+                ?? (isAmerican ? .monthFirst : layout.isEuropeanLicence ? .dayFirst : nil)
         }
         var found: [Reading] = VIZLicence.readings(facts, dates: dates)
         let known = Set(found.map(\.field))
@@ -67,7 +69,7 @@ package struct VIZFields {
                     field, facts, line: label.line, characters: characters, layout: layout, dates: dates)
                 {
                     found.append(reading)
-                    if label.isNumbered, let place = Self.birthplace(reading, facts) { found.append(place) }
+                    if label.isNumbered, let place = Self.birthplace(reading, facts, characters) { found.append(place) }
                     continue
                 }
             }
@@ -131,7 +133,7 @@ package struct VIZFields {
     ) -> Reading? {
         let line = Self.spelt(facts.lines[index], field)
         var characters = characters
-        if field.isDate, let day = VIZDate.range(line.text), characters.contains(day.lowerBound) {
+        if field.isDate, let day = VIZDate.range(line.text, in: characters) {
             // Text next to a day may be hard to read.
             characters = day
         }
@@ -155,7 +157,8 @@ package struct VIZFields {
             guard !VIZDate.readings(value).isEmpty else { return nil }
             reading.date = dates.day(value, of: field)
         case .documentNumber:
-            guard digits >= 3, digits + letters >= 5, !value.contains("/") else { return nil }
+            let isSplit = value.contains("/") && !(layout.isEuropeanLicence && VIZDate.readings(value).isEmpty)
+            guard digits >= 3, digits + letters >= 5, !isSplit else { return nil }
         case .personalNumber:
             guard digits >= 3, digits + letters >= 4, letters <= digits else { return nil }
         case .lastName, .firstName:
@@ -213,10 +216,10 @@ package struct VIZFields {
     }
 
     /// `3. 03.02.1991 KRAKÓW`: EU licences print the place of birth after the day.
-    private static func birthplace(_ reading: Reading, _ facts: VIZFacts) -> Reading? {
+    private static func birthplace(_ reading: Reading, _ facts: VIZFacts, _ characters: Range<Int>) -> Reading? {
         guard reading.field == .dateOfBirth else { return nil }
         let line = Self.spelt(facts.lines[reading.line], .placeOfBirth)
-        guard let day = VIZDate.range(line.text) else { return nil }
+        guard let day = VIZDate.range(line.text, in: characters) else { return nil }
         let place = self.trimmed(String(Array(line.text)[day.upperBound...]))
         guard place.count(where: \.isLetter) >= 3, let confidence = line.confidences.dropFirst(day.upperBound).min()
         else { return nil }

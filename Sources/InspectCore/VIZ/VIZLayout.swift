@@ -16,16 +16,20 @@ struct VIZLayout {
     let labels: [Label]
     /// Lines that consist only of labels.
     let isLabel: [Bool]
+    /// Whether the lines bear the numbers of a licence's fields (directive 2006/126/EC annex I).
+    let isEuropeanLicence: Bool
     private let lines: [VIZLine]
 
     init(_ lines: [VIZLine]) {
         self.lines = lines
         let marks = lines.map { VIZLabel.marks($0.text) }
         let isEuropean = !Self.isAmerican(lines)
-        let numbered = lines.map { Self.numbered($0, isEuropean: isEuropean) }
-        let fields = Set(numbered.compactMap { $0?.field })
+        let numbered = lines.map { VIZNumbering.heads($0, isEuropean: isEuropean) }
+        let fields = Set(numbered.joined().compactMap(\.field))
         // A single number before a line may be anything, for example a house number.
         let isLicence = fields.count >= 3 || !isEuropean && fields.count >= 2
+        self.isEuropeanLicence =
+            isEuropean && isLicence && !fields.isDisjoint(with: [.issuingDate, .expiryDate, .issuingAuthority])
         var labels: [Label] = []
         var isLabel = [Bool](repeating: false, count: lines.count)
         for (index, line) in lines.enumerated() {
@@ -33,13 +37,16 @@ struct VIZLayout {
             func place(_ character: Int) -> Double {
                 line.place.x + line.place.width * Double(character) / Double(count)
             }
-            if isLicence, let (field, rest) = numbered[index] {
-                let after = Self.skipping(marks[index], from: rest, in: line.text)
-                labels.append(
-                    Label(
-                        field: field, line: index, left: line.place.x, right: place(rest),
-                        inline: after < count ? after..<count : nil, isNumbered: true))
-                isLabel[index] = after >= count
+            if isLicence, !numbered[index].isEmpty {
+                for head in numbered[index] {
+                    let after = Self.skipping(marks[index], from: head.value.lowerBound, in: line.text)
+                    labels.append(
+                        Label(
+                            field: head.field, line: index, left: line.place.x, right: place(head.value.lowerBound),
+                            inline: after < head.value.upperBound ? after..<head.value.upperBound : nil,
+                            isNumbered: true))
+                    isLabel[index] = after >= head.value.upperBound
+                }
                 continue
             }
             guard let first = marks[index].first else { continue }
@@ -76,18 +83,6 @@ struct VIZLayout {
         let words = Set(lines.flatMap { VIZLabel.plain($0.text) })
         let own: Set = ["LICENSE", "DOB", "EXP", "ISS", "DLN", "HGT", "DD", "EYES", "CLASS", "WGT"]
         return words.intersection(own).count >= 2 || words.contains("LICENSE") || words.contains("DLN")
-    }
-
-    /// `5 D1234567`, `4b EXP 15.04.2034`: the field, and where the rest begins.
-    private static func numbered(_ line: VIZLine, isEuropean: Bool) -> (field: VIZField, rest: Int)? {
-        let characters = Array(line.text)
-        guard let start = characters.firstIndex(where: { $0.isLetter || $0.isNumber }) else { return nil }
-        let word = characters[start...].prefix { $0.isLetter || $0.isNumber }
-        guard word.endIndex < characters.count, word.count <= 2,
-            let field = VIZNumbering.field(String(word), isEuropean: isEuropean),
-            let rest = characters[word.endIndex...].firstIndex(where: { $0.isLetter || $0.isNumber })
-        else { return nil }
-        return (field, rest)
     }
 
     /// Where the value begins after labels that follow a field's number: `3 DOB 08/22/1974`.

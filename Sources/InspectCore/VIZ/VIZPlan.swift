@@ -39,6 +39,8 @@ package struct VIZPlan {
     private var heights: [Double] = []
     /// Lines that no expectation explains.
     private var unexplained: [Int] = []
+    /// Those of them that were hard to read: letters as high as the values' make them worth a second reading, and their label.
+    private var doubtful: Set<Int> = []
     /// Lines of a passport that show every name: the signature, unless the day of birth stands below.
     private var signatures: [Int] = []
     /// The top of a line that shows the day of birth.
@@ -96,10 +98,11 @@ package struct VIZPlan {
                 for index in self.signatures where self.lines[index].place.y < birth { self.accept(names, at: index) }
                 self.signatures.removeAll { self.lines[$0].place.y < birth }
             }
-        } else if line.confidence >= Limits.agreeingVIZText, !VIZLabel.isLabel(line.text),
+        } else if line.confidence >= Limits.doubtfulVIZText, !VIZLabel.isLabel(line.text),
             line.text.count(where: { $0.isLetter || $0.isNumber }) >= 3
         {
             self.unexplained.append(index)
+            if line.confidence < Limits.agreeingVIZText { self.doubtful.insert(index) }
         }
     }
 
@@ -130,14 +133,21 @@ package struct VIZPlan {
 
     /// Unread lines above, or else left of, values that no expectation explains.
     private var labels: [Int] {
-        self.unexplained.sorted().filter { self.lines[$0].place.y > self.top }
-            .compactMap { self.above($0) ?? self.left($0) }
+        self.labelled.compactMap { self.above($0) ?? self.left($0) }
     }
 
     /// Read lines that no expectation explains, and whose labels were not found as lines.
     package var withoutLabel: [Int] {
-        self.unexplained.sorted().filter {
-            self.lines[$0].place.y > self.top && self.above($0) == nil && self.left($0) == nil
+        self.labelled.filter { self.above($0) == nil && self.left($0) == nil }
+    }
+
+    /// Read lines that may be values of fields that no expectation has.
+    private var labelled: [Int] {
+        let height = self.valueHeight
+        return self.unexplained.sorted().filter { index in
+            let line = self.lines[index]
+            let isValue = height.map { Self.sameHeight.contains(line.height / $0) } ?? false
+            return line.place.y > self.top && (isValue || !self.doubtful.contains(index))
         }
     }
 
@@ -149,7 +159,15 @@ package struct VIZPlan {
             return other != index && line.height < 1.1 * own.height && gap > -0.45 * own.place.height
                 && gap < 1.3 * own.place.height && line.place.y < own.place.y - 0.4 * own.place.height
                 && line.place.x < own.place.x + own.place.width && line.place.x + line.place.width > own.place.x
-        }.max { self.lines[$0].place.y < self.lines[$1].place.y }
+        }.max { left, right in
+            let (first, second) = (self.lines[left], self.lines[right])
+            guard abs(first.place.y - second.place.y) <= 0.5 * first.place.height else {
+                return first.place.y < second.place.y
+            }
+            // Of a label that was found in pieces, the one over the value's beginning, unless that is too short to name a field.
+            guard min(first.marks, second.marks) >= 4 else { return first.marks < second.marks }
+            return abs(first.place.x - own.place.x) > abs(second.place.x - own.place.x)
+        }
     }
 
     private func left(_ index: Int) -> Int? {
@@ -204,10 +222,10 @@ extension VIZFields {
         }
     }
 
-    /// A value that would be certain if the other network gave the same text.
+    /// Values on one line that would be certain if the other network gave the same text.
     package struct Doubt {
-        /// The value as read.
-        package var value: String
+        /// The values as read.
+        package var values: [String]
         /// The confidence that every character of the other reading needs.
         package var limit: Double
         /// Whether it is a place or an authority, whose words are known.
@@ -226,14 +244,16 @@ extension VIZFields {
             else { continue }
             let values = reading.value.split(separator: "\n").map(String.init)
             for (line, value) in zip(reading.lines, values) where facts.lines[line].isConfirmed == nil {
+                let hasKnownWords = reading.field == .placeOfBirth || reading.field == .issuingAuthority
+                let other = lines[line]
                 lines[line] = Doubt(
-                    value: value, limit: reading.confirmingLimit,
-                    hasKnownWords: reading.field == .placeOfBirth || reading.field == .issuingAuthority)
+                    values: (other?.values ?? []) + [value], limit: max(other?.limit ?? 0, reading.confirmingLimit),
+                    hasKnownWords: hasKnownWords || other?.hasKnownWords == true)
             }
         }
         let days = VIZDays(expected, lines: facts.lines, today: today)
         if let issue = days.issue(facts.lines)?.line, facts.lines[issue].confidence < Limits.agreeingVIZText {
-            lines[issue] = Doubt(value: facts.lines[issue].text, limit: Limits.legibleVIZText)
+            lines[issue] = Doubt(values: [facts.lines[issue].text], limit: Limits.legibleVIZText)
         }
         return lines
     }

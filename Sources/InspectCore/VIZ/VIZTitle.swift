@@ -129,6 +129,7 @@ enum VIZTitle {
             }
             for name in self.officialNames where words.firstRange(of: name.words) != nil { found.insert(name.code) }
         }
+        if let code = VIZEmblem.country(facts.emblem) { found.insert(code) }
         return found.count == 1 ? found.first : nil
     }
 }

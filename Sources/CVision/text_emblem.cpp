@@ -20,10 +20,10 @@ constexpr int least_stars = 8;  // of twelve: glare or a hologram may hide some
 
 /// Blue rectangles of an emblem's size and shape; clothes or a flag in the portrait may be others.
 std::vector<cv::Rect> find_rectangles(const cv::Mat &hsv, double card_width) {
-    cv::Mat blue, labels;
+    cv::Mat blue;
     cv::inRange(hsv, cv::Scalar(98, 100, 35), cv::Scalar(132, 255, 255), blue);
     std::vector<cv::Rect> found;
-    for (const Component &part : components_of(blue, labels)) {
+    for (const Component &part : components_of(blue)) {
         const double width = part.box.width / card_width, aspect = 1.0 * part.box.width / part.box.height;
         if (width < 0.06 || width > 0.25 || aspect < 0.75 || aspect > 2) continue;
         // Stars and letters are holes.
@@ -34,11 +34,11 @@ std::vector<cv::Rect> find_rectangles(const cv::Mat &hsv, double card_width) {
 
 /// The radius of the ring of stars in `hsv`, around its middle; 0 if there is none.
 double find_ring(const cv::Mat &hsv) {
-    cv::Mat yellow, labels;
+    cv::Mat yellow;
     cv::inRange(hsv, cv::Scalar(15, 70, 90), cv::Scalar(40, 255, 255), yellow);
     const cv::Point2d middle(hsv.cols / 2.0, hsv.rows / 2.0);
     std::vector<double> distances;
-    for (const Component &star : components_of(yellow, labels))
+    for (const Component &star : components_of(yellow))
         if (star.area >= 3 && star.box.width < 0.2 * hsv.cols) distances.push_back(cv::norm(star.centre - middle));
     if (distances.size() < least_stars) return 0;
     std::sort(distances.begin(), distances.end());
@@ -60,10 +60,9 @@ void draw_sign(const cv::Mat &bgr, double radius, cv_text_page &page) {
     page.gray = cv::Mat(light.rows, light.cols, CV_8UC1, cv::Scalar(255 - cvRound(dark)));
     cv::Mat(255 - light).copyTo(page.gray, inside);
     if (bright - dark < 40) return;
-    cv::Mat labels;
     cv::Rect box;
     int marks = 0, height = 0;
-    for (const Component &letter : components_of((light > (dark + bright) / 2) & inside, labels)) {
+    for (const Component &letter : components_of((light > (dark + bright) / 2) & inside)) {
         if (letter.box.height < 0.25 * radius) continue;
         box |= letter.box, height = std::max(height, letter.box.height), ++marks;
     }

@@ -62,9 +62,8 @@ std::vector<Mark> find_marks(const cv::Mat &strokes) {
         if (box.width > 8 * box.height || stroke.area < 0.08 * box.area() || stroke.area < 12) continue;
         marks.push_back({box});
     }
-    std::sort(marks.begin(), marks.end(), [](const Mark &a, const Mark &b) {
-        return a.box.x != b.box.x ? a.box.x < b.box.x : a.box.y < b.box.y;
-    });
+    std::sort(marks.begin(), marks.end(),
+              [](const Mark &a, const Mark &b) { return a.box.x != b.box.x ? a.box.x < b.box.x : a.box.y < b.box.y; });
     return marks;
 }
 

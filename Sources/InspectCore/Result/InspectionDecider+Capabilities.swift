@@ -3,7 +3,9 @@ extension InspectionDecider {
     ///
     /// - Parameter extraction: What was read, to compare it with the client's preselection, which rejects nothing; `nil` if only
     ///   rejections matter.
-    func usability(_ extraction: ExtractionRules?) -> (records: [CapabilityRecord<UsabilityData>], decisions: [CapabilityDecision]) {
+    func usability(
+        _ extraction: ExtractionRules?
+    ) -> (records: [CapabilityRecord<UsabilityData>], decisions: [CapabilityDecision]) {
         var records: [CapabilityRecord<UsabilityData>] = []
         var decisions: [CapabilityDecision] = []
         for kind in self.documentParts {
@@ -24,7 +26,9 @@ extension InspectionDecider {
                     parts: [PartKind.face.rawValue], decision: Decision(decision),
                     data: UsabilityData(image: selfie.image)))
         }
-        if self.documentParts.isEmpty, !self.chipParts.isEmpty, let decision = self.preselection() {
+        if self.documentParts.isEmpty, !self.chipParts.isEmpty,
+            let decision = extraction.flatMap({ self.preselection($0.data) })
+        {
             decisions.append(decision)
             records.append(
                 CapabilityRecord(parts: self.chipParts.map(\.rawValue), decision: Decision(decision), data: nil))

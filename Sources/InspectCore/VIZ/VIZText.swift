@@ -6,12 +6,13 @@ import Foundation
 /// an accent, so the printed letter stands for a set of spellings.
 enum VIZText {
     /// Spellings in an MRZ of what is printed (Doc 9303-3 §6.A), the plain letter first if the accent may have been lost.
-    private static let spellings: [Character: [[Character]]] = ([
-        "A": ["A", "AE", "AA"], "Ä": ["AE", "A"], "Å": ["AA", "A"], "Æ": ["AE"], "Ð": ["D"], "Đ": ["D"],
-        "N": ["N", "NXX"], "Ñ": ["N", "NXX"], "O": ["O", "OE"], "Ö": ["OE", "O"], "Ø": ["OE", "O"], "Œ": ["OE"],
-        "U": ["U", "UE", "UXX"], "Ü": ["UE", "UXX", "U"], "Þ": ["TH"], "ẞ": ["SS"], "ß": ["SS"], "B": ["B", "SS"],
-        "Ĳ": ["IJ"], "Ł": ["L"], "Ħ": ["H"], "Ŧ": ["T"], "ı": ["I"], "Ŋ": ["N"],
-    ] as [Character: [String]]).mapValues { $0.map(Array.init) }
+    private static let spellings: [Character: [[Character]]] =
+        ([
+            "A": ["A", "AE", "AA"], "Ä": ["AE", "A"], "Å": ["AA", "A"], "Æ": ["AE"], "Ð": ["D"], "Đ": ["D"],
+            "N": ["N", "NXX"], "Ñ": ["N", "NXX"], "O": ["O", "OE"], "Ö": ["OE", "O"], "Ø": ["OE", "O"], "Œ": ["OE"],
+            "U": ["U", "UE", "UXX"], "Ü": ["UE", "UXX", "U"], "Þ": ["TH"], "ẞ": ["SS"], "ß": ["SS"], "B": ["B", "SS"],
+            "Ĳ": ["IJ"], "Ł": ["L"], "Ħ": ["H"], "Ŧ": ["T"], "ı": ["I"], "Ŋ": ["N"],
+        ] as [Character: [String]]).mapValues { $0.map(Array.init) }
 
     /// Characters that recognisers and people confuse.
     private static let alike: [Character: Character] = [

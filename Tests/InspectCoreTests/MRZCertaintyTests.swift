@@ -27,6 +27,15 @@ struct MRZCertaintyTests {
         #expect(try self.uncertain(Self.passport, [(1, 3, 0.4)]) == [.documentNumber])
     }
 
+    @Test func `Letters O whose check digit also holds with zeros must be clear`() throws {
+        var lines = Self.passport
+        lines[1] = "902707OO45UTO7408122F1204159ZE184226B<<<<<12"
+        #expect(try self.uncertain(lines) == [])
+        #expect(try self.uncertain(lines, [(1, 6, 0.9)]) == [.documentNumber])
+        lines[1] = "9027070045UTO7408122F1204159ZE184226B<<<<<12"
+        #expect(try self.uncertain(lines, [(1, 6, 0.9)]) == [])
+    }
+
     @Test func `A field without a check digit must be clear`() throws {
         #expect(try self.uncertain(Self.passport, [(0, 8, 0.9)]) == [.lastName, .firstName])
         #expect(try self.uncertain(Self.passport, [(0, 1, 0.9), (1, 20, 0.9)]) == [.gender, .type])

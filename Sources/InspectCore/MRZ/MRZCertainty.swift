@@ -50,10 +50,13 @@ struct MRZCertainty: Sendable {
 
         // A long number's rest lies in the optional data, and its digit proves both.
         let long = MRZLongNumber(mrz.lines.map { Array($0.utf8) }, format: mrz.format)
+        let isEither = Self.mayHaveZeros(
+            mrz.lines[layout.number.line].utf8.dropFirst(layout.number.range.lowerBound)
+                .prefix(layout.number.range.count))
         let number =
             long.map { $0.holds && composite && least([layout.number, layout.optional[0]]) >= Self.proven }
             ?? (layout.checks.contains { $0.key == .documentNumber }
-                ? isProven(.documentNumber) : isClear(layout.number))
+                ? isProven(.documentNumber) && (!isEither || isClear(layout.number)) : isClear(layout.number))
         func date(_ key: MRZCheckKey, _ span: MRZSpan?, _ date: MRZDate?) -> Bool {
             guard let span else { return true }
             let digits = layout.checks.contains { $0.key == key } ? isProven(key) : isClear(span)
@@ -77,5 +80,16 @@ struct MRZCertainty: Sendable {
             .type: isClear(layout.code),
         ]
         self.uncertain = Field.allCases.filter { certain[$0] == false }
+    }
+
+    /// Whether the check digit of `number` also holds with zeros for some of its letters O: it weighs characters by 7, 3 and 1 modulo
+    /// 10 (Doc 9303-3 §4.9), and O counts 24, so it proves neither where the weights' sum is a multiple of 5.
+    private static func mayHaveZeros(_ number: some Sequence<UInt8>) -> Bool {
+        var sums: Set<Int> = []
+        for (index, character) in number.enumerated() where character == UInt8(ascii: "O") {
+            let weight = [7, 3, 1][index % 3]
+            sums.formUnion(sums.map { ($0 + weight) % 5 } + [weight % 5])
+        }
+        return sums.contains(0)
     }
 }

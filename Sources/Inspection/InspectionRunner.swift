@@ -132,7 +132,7 @@ package struct InspectionRunner: Sendable {
                 if output == nil {
                     let start = ContinuousClock.now
                     let reply = try await analyzer.perform(
-                        stage: stage.stageName, request: Self.orders(stage, of: request.workflow),
+                        stage: stage.stageName, request: Self.orders(stage, of: request),
                         deadline: self.stageDeadline)
                     let duration = start.duration(to: .now)
                     timings[stage.stageName] = duration.milliseconds
@@ -204,9 +204,12 @@ package struct InspectionRunner: Sendable {
         return ResultEnvelope.json(facts)
     }
 
-    /// The stage's options: VIZ text is read only if a capability uses it.
-    private static func orders(_ stage: JobStatus, of workflow: Workflow) -> Data {
-        stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withVIZ) : Data()
+    /// The stage's options: VIZ text is read only if a capability or the client's preselection uses it.
+    private static func orders(_ stage: JobStatus, of request: InspectionRequest) -> Data {
+        let readsVIZ =
+            request.workflow.capabilities.contains(.dataChecks) || !request.countries.isEmpty
+            || !request.documentTypes.isEmpty
+        return stage == .document && readsVIZ ? Data(StageEngine.withVIZ) : Data()
     }
 
     /// Previews of the parts' images, by part name. This process never decodes an image.

@@ -85,13 +85,16 @@ import Testing
             {"id": "open", "front": "\(folder)/blurred.jpg", "workflow": "id", "gate": false}
             not json
             {"id": "misspelt", "front": "\(folder)/passport.jpg", "contries": ["DEU"]}
+            {"id": "no bool", "front": "\(folder)/passport.jpg", "gate": "no"}
+            {"id": "back alone", "back": "\(folder)/passport.jpg"}
             {"id": "good", "front": "\(folder)/passport.jpg"}
 
             """
         let done = try await Program.run(["inspect", "--batch", "-"], input: Data(lines.utf8))
         #expect(done.status == 0)
         let answers = try done.output.split(separator: 0x0A).map { try members($0) }
-        #expect(answers.map { $0["id"] as? String } == ["shut", "open", nil, "misspelt", "good"])
+        #expect(
+            answers.map { $0["id"] as? String } == ["shut", "open", nil, "misspelt", "no bool", "back alone", "good"])
         #expect(answers[0].at("capabilities.usability.0.decision.type") as? String == "REJECTED")
         #expect(
             answers[0].at("capabilities.imageChecks.0.decision.details.label") as? String
@@ -102,7 +105,9 @@ import Testing
         #expect(answers[2].at("error.code") as? String == ErrorCode.payloadInvalid.rawValue)
         #expect(answers[3].at("error.code") as? String == ErrorCode.payloadInvalid.rawValue)
         #expect((answers[3].at("error.message") as? String)?.contains("unknown key 'contries'") == true)
-        #expect(answers[4].at("capabilities.extraction.0.data.type") as? String == "PASSPORT")
+        #expect(answers[4].at("error.message") as? String == "key 'gate' has a value of the wrong type")
+        #expect(answers[5].at("error.code") as? String == ErrorCode.partMissing.rawValue)
+        #expect(answers[6].at("capabilities.extraction.0.data.type") as? String == "PASSPORT")
     }
 
     @Test(.timeLimit(.minutes(5)))

@@ -56,6 +56,30 @@ import Testing
         #expect(record.comparedWith == "BACK" && record.fields.allSatisfy { $0.comparison == .agrees })
     }
 
+    @Test func `A passport's page and a card's back are two documents, even with one number`() throws {
+        let back = [
+            "I<UTOL898902C36<<<<<<<<<<<<<<<", "7408122F3404159UTO<<<<<<<<<<<4", "ERIKSSON<<ANNA<MARIA<<<<<<<<<<",
+        ]
+        let sides = try #require(
+            self.decide([.front: self.side(self.passport), .back: self.side(back)]).capabilities.imageChecks?.last)
+        #expect(sides.decision == Decision(.rejected, "MISMATCH_FRONT_BACK"))
+        #expect(sides.data?.reason == "type")
+    }
+
+    @Test func `Nobody is asked for the back of what bears its data on the front alone`() {
+        func reasons(_ texts: [String]) -> [String] {
+            var front = self.side(print: texts)
+            front.faces = [Sample.face()]
+            return self.decide([.front: front]).reasons.map { "\($0.code.rawValue) \($0.part ?? "-")" }
+        }
+        let licence = [
+            "1. ERIKSSON", "2. ANNA MARIA", "3. 12.08.1974", "4a. 01.02.2024 4c. KOELN", "4b. 01.02.2034", "5. B072",
+        ]
+        #expect(reasons(["FÜHRERSCHEIN"] + licence) == ["NO_MACHINE_READABLE_DATA FRONT"])
+        #expect(reasons(["PASSPORT", "ERIKSSON", "ANNA MARIA"]) == ["MRZ_NOT_LEGIBLE FRONT"])
+        #expect(reasons(["IDENTITY CARD"]).contains("BACK_NOT_SENT BACK"))
+    }
+
     @Test func `A front with another number is of another card`() throws {
         let result = self.decide([
             .front: self.side(print: self.print.dropLast() + ["D23145880"]), .back: self.side(self.card),

@@ -14,12 +14,21 @@ extension InspectionDecider {
         }
         let isUnread = capabilities.extraction?.contains(where: \.isSkipped) == true
         if isUnread || capabilities.dataChecks?.contains(where: \.isSkipped) == true, !extraction.hasData {
-            let illegible = self.documentParts.filter { self.side($0)?.hasIllegibleZone == true }
+            // Every passport has an MRZ (Doc 9303-4 §4.2).
+            let isPassport = extraction.data.type == "PASSPORT"
+            let illegible = self.documentParts.filter {
+                self.side($0)?.hasIllegibleZone == true || isPassport && $0 == .front
+            }
             for kind in illegible { add(.mrzNotLegible, kind) }
             let front = self.side(.front).map { DocumentSide($0, format: self.facts.request.documentFormat) }
-            let lacksBack = front?.kind == .front && !self.documentParts.contains(.back)
+            // The back of a European licence bears neither MRZ nor barcode.
+            let lacksBack =
+                front?.kind == .front && !self.documentParts.contains(.back) && !isPassport
+                && extraction.viz?.isEuropeanLicence != true
             if lacksBack { add(.backNotSent, .back) }
-            if illegible.isEmpty, isUnread || !lacksBack { add(.noMachineReadableData, self.documentParts.first) }
+            if illegible.isEmpty, isUnread || !lacksBack, let part = self.documentParts.first {
+                add(.noMachineReadableData, part)
+            }
         }
         let lacksAnchor = [ChipReason.anchorsMissing, .anchorOfCountryMissing].contains { reason in
             extraction.chip?.reasons.contains(reason) == true

@@ -48,6 +48,8 @@ package struct VIZRecord: Codable, Sendable {
     private var type: String?
     private var country: String?
     private var hasEmblem = false
+    /// Whether its fields are numbered as those of EU licences are, or it bears the emblem.
+    private(set) var isEuropeanLicence = false
     var linesFound: Int
     var linesRead: Int
     /// Processor time that finding and reading took, in milliseconds; part of the document stage's.
@@ -71,6 +73,7 @@ package struct VIZRecord: Codable, Sendable {
         let expected = VIZExpectation(sides: ordered.map(\.facts), today: today)
         self.comparedWith = ordered.first { VIZExpectation(sides: [$0.facts], today: today) != nil }?.part
         let read = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
+        self.isEuropeanLicence = read.layout.isEuropeanLicence || self.hasEmblem
         // The numbers of a licence's days are on no other document.
         self.type = VIZTitle.type(facts) ?? (read.layout.isEuropeanLicence ? "DRIVING_LICENSE" : nil)
         if let expected {

@@ -23,6 +23,11 @@ struct FrontBackRules {
         var compared = 0
         var isCertain = true
         var differing: Set<String> = []
+        func format(of part: PartKind) -> MRZFormat? {
+            extraction.mrzs.first { $0.part == part.rawValue && $0.value.checksHold }?.value.format
+        }
+        // A passport's page and the back of a card, for example.
+        if let front = format(of: .front), let back = format(of: .back), front != back { differing.insert("type") }
         for front in fields(of: .front) {
             for back in fields(of: .back) {
                 for (name, value) in front {

@@ -186,6 +186,9 @@ extension Command {
             }
         }
         guard !parts.isEmpty else { throw InspectError(.partMissing, "no file is given") }
+        if request.files[.back] != nil, request.files[.front] == nil {
+            throw InspectError(.partMissing, "\(PartKind.front.rawValue), whose back is given")
+        }
         return parts
     }
 

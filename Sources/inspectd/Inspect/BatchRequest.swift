@@ -57,8 +57,13 @@ struct BatchRequest: Decodable {
 
     /// What is wrong with a line that is no request, and the line's id if it has one.
     static func fault(of line: Data, _ error: any Error) -> (id: String?, error: InspectError) {
-        let id = (try? JSONDecoder().decode(Members.self, from: line))?.id
-        return (id, error as? InspectError ?? InspectError(.payloadInvalid, "the line is not a request object"))
+        let members = try? JSONSerialization.jsonObject(with: line) as? [String: Any]
+        let id = members?["id"] as? String
+        if let error = error as? InspectError { return (id, error) }
+        if members != nil, case DecodingError.typeMismatch(_, let context) = error, let key = context.codingPath.first {
+            return (id, InspectError(.payloadInvalid, "key '\(key.stringValue)' has a value of the wrong type"))
+        }
+        return (id, InspectError(.payloadInvalid, "the line is not a request object"))
     }
 
     /// Where a file is named, for errors.

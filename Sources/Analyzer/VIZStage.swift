@@ -53,7 +53,9 @@ enum VIZStage {
         var facts = VIZFacts(
             lines: indices.compactMap { read[$0] }, found: page.lines.count, width: page.width,
             modelSHA256: reader.modelSHA256)
-        if expected == nil, let emblem = try TextPage.emblem(image, corners: corners), !emblem.lines.isEmpty {
+        if expected == nil, let emblem = try TextPage.emblem(image, corners: corners),
+            let quad = emblem.lines.first?.quad, !VIZEmblem.isOnFace(quad, faces: side.faces.map(\.box))
+        {
             var sign = try reader.read(emblem, line: 0)
             let again = try reader.read(emblem, line: 0, again: true, by: .second)
             sign.isConfirmed = VIZEmblem.isSame(sign, again)
@@ -106,6 +108,15 @@ enum VIZStage {
             {
                 facts.lines[line] = numbers[line].flatMap { others[0].numbered($0) } ?? others[0]
                 facts.lines[line].isConfirmed = true
+            }
+        }
+        // The second network loses blanks, which nothing else proves in an address.
+        if expected == nil {
+            for line in VIZFields.addressLines(facts, today: today)
+            where line < indices.count && second.contains(indices[line]) {
+                let other = try reader.read(page, line: indices[line])
+                facts.lines[line] = facts.lines[line].withBlanks(
+                    of: numbers[line].flatMap { other.numbered($0) } ?? other)
             }
         }
         facts.cpuMs = ProcessorClock.nowMs - start

@@ -56,6 +56,63 @@ import Testing
         #expect(days[.expiryDate]?.date == CalendarDate(year: 2035, month: 9, day: 15))
     }
 
+    @Test(arguments: ["FLAT 4B, 12 HIGH STREET", "HAUPTSTR. 4a, 50667 KOELN"])
+    func `A house number in an address begins no field`(address: String) {
+        let read = VIZFields(self.facts(self.polish + ["8. " + address]))
+        #expect(read[.address]?.value == address)
+        #expect(read[.issuingDate]?.date == CalendarDate(year: 2023, month: 1, day: 9))
+        #expect(read[.expiryDate]?.date == CalendarDate(year: 2033, month: 1, day: 9))
+        // On the days' row, a day must follow.
+        let authority = VIZFields(self.facts(["1 Jansen", "2 Sanne", "4a 15.09.2025 4c BUREAU 4B WEST"]))
+        #expect(authority[.issuingAuthority]?.value == "BUREAU 4B WEST")
+    }
+
+    @Test func `Numbers and days make no licence without an authority, a number or the emblem`() throws {
+        func type(_ texts: [String], sign: VIZLine? = nil) throws -> String? {
+            var data = ExtractionData(extractionMethod: "NONE")
+            try self.record(self.facts(texts, sign: sign)).fill(&data, isOnlySource: true)
+            return data.type
+        }
+        let list = ["1. BREAD", "2. MILK", "3. 03.02.2026 EGGS", "4a. 09.01.2026", "4b. 09.01.2027"]
+        #expect(try type(list) == nil)
+        #expect(try type(list + ["4c. PREZYDENT M. ŁODZI"]) == "DRIVING_LICENSE")
+        #expect(try type(list + ["5. 00123/23/1061"]) == "DRIVING_LICENSE")
+        #expect(try type(list, sign: self.line("PL", x: 0.1, y: 0.05, confirmed: true)) == "DRIVING_LICENSE")
+        let reversed = list.prefix(3) + ["4a. 09.01.2026", "4b. 09.01.2025", "5. 00123/23/1061"]
+        #expect(try type(Array(reversed)) == nil)
+    }
+
+    @Test func `An emblem on a face is not the card's`() {
+        func isOnFace(_ face: Box) -> Bool {
+            // The sign's centre is (4.5, 1).
+            VIZEmblem.isOnFace(self.line("D", y: 0).quad, faces: [Box(x: 90, y: 90, width: 9, height: 9), face])
+        }
+        #expect(isOnFace(Box(x: 3, y: 0, width: 4, height: 4)))
+        #expect(!isOnFace(Box(x: 3, y: 1.5, width: 4, height: 4)))
+        #expect(!isOnFace(Box(x: 5, y: 0, width: 4, height: 4)))
+    }
+
+    @Test(arguments: [
+        ("257024TH STREET", "2570 24TH STREET", "2570 24TH STREET"),
+        ("14 BURNSCRESCENT,AYR", "14BURNS CRESCENT, AYR", "14 BURNS CRESCENT, AYR"),
+        ("257024TH STREET", "2570 24TH STREFT", "257024TH STREET"), ("5-7 WAY", "5 - 7 WAY", "5-7 WAY"),
+    ])
+    func `The other network's blanks count where its letters are the same`(
+        text: String, other: String, expected: String
+    ) {
+        let line = self.line(text, y: 0).withBlanks(of: self.line(other, y: 0, confidence: 0.5))
+        #expect(line.text == expected)
+        #expect(line.confidences.count == expected.count && line.confidence == 0.99)
+    }
+
+    @Test func `The blanks of an address are in question on each of its lines`() {
+        let texts = ["1. NOWAK", "2. ZOFIA", "4a. 09.01.2023", "8. BURNSCRESCENT 14", "51147 KÖLN"]
+        var facts = self.facts(texts)
+        facts.lines[4].place.y = facts.lines[3].place.y + 0.03
+        #expect(VIZFields.addressLines(facts, today: Self.today) == [3, 4])
+        #expect(VIZFields.addressLines(self.facts(self.polish), today: Self.today).isEmpty)
+    }
+
     @Test func `A number that touches its value is still a number, and days come before months`() {
         let read = VIZFields(
             self.facts(["1SILVA", "2.MARIA", "3.12.08.1984 PORTO", "4a05.04.2019", "4b. 05.04.2029", "5 P-1234567"]))
@@ -109,7 +166,8 @@ import Testing
     }
 
     @Test func `Every field of a licence that is not given has a reason`() throws {
-        let record = try self.record(self.facts(["2. ZOFIA", "4a. 09.01.2023", "4b. 09.01.2033", "5. ?!"]))
+        let sign = self.line("PL", x: 0.1, y: 0.05, confirmed: true)
+        let record = try self.record(self.facts(["2. ZOFIA", "4a. 09.01.2023", "4b. 09.01.2033", "5. ?!"], sign: sign))
         let reasons = Dictionary(uniqueKeysWithValues: record.fields.map { ($0.name, $0.reason) })
         #expect(reasons["firstName"] == .some(nil) && reasons["expiryDate"] == .some(nil))
         for name in ["lastName", "dateOfBirth", "placeOfBirth", "issuingAuthority", "categories"] {

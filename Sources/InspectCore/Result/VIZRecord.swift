@@ -73,9 +73,9 @@ package struct VIZRecord: Codable, Sendable {
         let expected = VIZExpectation(sides: ordered.map(\.facts), today: today)
         self.comparedWith = ordered.first { VIZExpectation(sides: [$0.facts], today: today) != nil }?.part
         let read = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
-        self.isEuropeanLicence = read.layout.isEuropeanLicence || self.hasEmblem
-        // The numbers of a licence's days are on no other document.
-        self.type = VIZTitle.type(facts) ?? (read.layout.isEuropeanLicence ? "DRIVING_LICENSE" : nil)
+        let isLicence = read.isLicence || self.hasEmblem && read.layout.isEuropeanLicence
+        self.isEuropeanLicence = isLicence || self.hasEmblem
+        self.type = VIZTitle.type(facts) ?? (isLicence ? "DRIVING_LICENSE" : nil)
         if let expected {
             for finding in VIZRules(facts, expected: expected).findings {
                 let line = finding.line.map { facts.lines[$0] }

@@ -23,6 +23,14 @@ package enum VIZEmblem {
             && max(sign.confidence, other.confidence) >= Limits.confirmedVIZText
     }
 
+    /// Whether `sign` stands on a face: that emblem is not the card's.
+    package static func isOnFace(_ sign: Quad, faces: [Box]) -> Bool {
+        let centre = sign.centre
+        return faces.contains { box in
+            (box.x...box.x + box.width).contains(centre.x) && (box.y...box.y + box.height).contains(centre.y)
+        }
+    }
+
     private static func letters(_ text: String) -> String {
         let letters = text.filter { $0 != " " && $0 != "." }
         // An upright stroke alone is Italy's.

@@ -121,6 +121,15 @@ package struct VIZFields {
         self.withoutValue = labelled.subtracting(found.map(\.field))
     }
 
+    /// Whether the numbered fields alone show an EU licence. A list may also be numbered 1 to 4b and have days; a licence also expires
+    /// after its issue and names its authority or its own number.
+    var isLicence: Bool {
+        guard self.layout.isEuropeanLicence, let issue = self[.issuingDate]?.date,
+            let expiry = self[.expiryDate]?.date
+        else { return false }
+        return issue < expiry && (self[.issuingAuthority] != nil || self[.documentNumber] != nil)
+    }
+
     subscript(field: VIZField) -> Reading? { self.readings.first { $0.field == field } }
 
     // MARK: Values

@@ -34,10 +34,15 @@ package enum VIZNumbering {
             let first = self.head(characters, at: start, isEuropean: isEuropean)
         else { return [] }
         var heads = [first]
+        // Only days and the authority stand on one row. In another value, `4a` is part of a name or an address.
+        guard isEuropean, let field = first.field, field.isDate && field != .dateOfBirth || field == .issuingAuthority
+        else { return heads }
         for index in characters.indices.dropFirst(first.value.lowerBound + 1)
-        where isEuropean && characters[index] == "4" && characters[index - 1] == " " {
+        where characters[index] == "4" && characters[index - 1] == " " {
             // Only numbers with a letter stand inside a line: any other may be part of a value.
-            guard let next = self.head(characters, at: index, isEuropean: true), next.value.lowerBound > index + 2
+            guard let next = self.head(characters, at: index, isEuropean: true), next.value.lowerBound > index + 2,
+                next.field?.isDate != true
+                    || VIZDate.range(line.text, in: next.value)?.lowerBound == next.value.lowerBound
             else {
                 continue
             }

@@ -232,6 +232,11 @@ extension VIZFields {
         package var hasKnownWords = false
     }
 
+    /// The lines of the address of a document without machine-readable data.
+    package static func addressLines(_ facts: VIZFacts, today: CalendarDate) -> [Int] {
+        VIZFields(facts, dates: VIZDays(nil, lines: facts.lines, today: today))[.address]?.lines ?? []
+    }
+
     /// The doubtful values by line.
     package static func unconfirmed(
         _ facts: VIZFacts, expected: VIZExpectation?, today: CalendarDate
@@ -262,6 +267,32 @@ extension VIZFields {
 extension VIZLine {
     /// Whether it may be reported alone.
     package var isCertain: Bool { self.confidence >= Limits.reportedVIZText }
+
+    /// With the blanks before words that only `other` has, if that gives the same letters and digits.
+    package func withBlanks(of other: VIZLine) -> VIZLine {
+        guard self.saysTheSame(as: other, confidence: 0) else { return self }
+        // How many letters and digits stand before each blank.
+        var breaks: Set<Int> = []
+        var count = 0
+        for character in other.text {
+            if character == " " { breaks.insert(count) }
+            if character.isPartOfWord { count += 1 }
+        }
+        var line = self
+        (line.text, line.confidences, count) = ("", [], 0)
+        for (character, confidence) in zip(self.text, self.confidences) {
+            if character.isPartOfWord {
+                if breaks.contains(count), let last = line.text.last, last.isPartOfWord || last == "," || last == "." {
+                    line.text.append(" ")
+                    line.confidences.append(confidence)
+                }
+                count += 1
+            }
+            line.text.append(character)
+            line.confidences.append(confidence)
+        }
+        return line
+    }
 
     /// With its towns' and authorities' words as they are spelt.
     package var spelt: VIZLine {

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// What functions of a text alone return, while a document is read or judged: the same lines are asked for their words, days and
-/// labels by every rule and after every reading.
+/// Remembers what functions of a text return while a document is read or judged: every rule asks the same lines for their words,
+/// days and labels, and does so again after every reading.
 ///
 /// Nothing is kept beyond ``during(_:)``: the texts are personal data.
 package final class VIZMemo: Sendable {
@@ -25,7 +25,7 @@ package final class VIZMemo: Sendable {
         }
     }
 
-    /// Runs `body`, within which each value is made once.
+    /// Runs `body`, in which each value is computed once for each text.
     package static func during<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         if self.current != nil { return try body() }
         return try Self.$current.withValue(VIZMemo()) { () -> Swift.Result<Result, Failure> in
@@ -33,7 +33,7 @@ package final class VIZMemo: Sendable {
         }.get()
     }
 
-    /// The value of `text`, which `make` gives if it is not known yet.
+    /// The value of `text`, which `make` computes if it is not known yet.
     static func value<Value: Sendable>(
         of text: String, in table: (VIZMemo) -> Table<Value>, _ make: (String) -> Value
     ) -> Value {

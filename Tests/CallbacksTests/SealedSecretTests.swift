@@ -167,15 +167,21 @@ struct SealedSecretTests {
         let store = try self.keys.store()
         let endpoint = try await self.endpoint(store)
         func fault(_ keys: KeyStore?) async throws -> String {
-            let id = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))[0]
-            await self.outbox.dispatch { $0.keys = keys }
-            let row = try await self.outbox.row(id)
-            #expect(row.state == "pending" && row.attempts == 0 && row.released == 1)
-            return row.lastError ?? ""
+            var fault = ""
+            // A store that is slow beside other tests has not answered yet.
+            for _ in 0..<10 where fault.isEmpty || fault.contains("KEYS_UNAVAILABLE") {
+                let id = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))[0]
+                await self.outbox.dispatch { $0.keys = keys }
+                let row = try await self.outbox.row(id)
+                #expect(row.state == "pending" && row.attempts == 0 && row.released == 1)
+                fault = row.lastError ?? ""
+            }
+            return fault
         }
         #expect(try await fault(nil).contains("KEY_MISSING"))
         // A key of the same name, and another one.
-        #expect(try await fault(try self.keys.store(wrappingKeys: try Keys.file())).contains("KEY_MISMATCH"))
+        let mismatch = try await fault(try self.keys.store(wrappingKeys: try Keys.file()))
+        #expect(mismatch.contains("KEY_MISMATCH"), "\(mismatch)")
         // Another endpoint's secret, though its partner's key is there.
         let other = try await self.endpoint(store)
         _ = try await self.outbox.connection.query(

@@ -148,6 +148,12 @@ import Testing
         let comment = Self.exif([0x0131: "17.1"], comment: "Screenshot")
         #expect(Self.reasons(Self.jpeg([Self.segment(exif: comment)])) == shot)
         #expect(Self.reasons(Self.png([("tEXt", Array("Software\0gnome-screenshot".utf8))])) == shot)
+        let wide = Self.exif([0x0131: "17.1"], comment: "Screenshot".map { "\($0)\0" }.joined())
+        #expect(Self.reasons(Self.jpeg([Self.segment(exif: wide)])) == shot)
+        let languages = """
+            <exif:UserComment><rdf:Alt><rdf:li xml:lang="x-default">Screenshot</rdf:li></rdf:Alt></exif:UserComment>
+            """
+        #expect(Self.reasons(Self.jpeg([Self.segment(xmp: languages)])) == shot)
         #expect(Self.reasons(Self.png([]), width: 1170, height: 2532) == Self.screen)
         #expect(Self.reasons(Self.png([]), width: 2400, height: 1080) == Self.screen)
         let generated =

@@ -164,7 +164,8 @@ extension ImageMetadata {
         where value.holds("trainedAlgorithmicMedia") {
             self.isGenerated = true
         }
-        if packet.values(of: "UserComment").contains(where: { $0.holds("Screenshot") }) { self.isScreenshot = true }
+        // Its text may stand in elements of its own, one for each language.
+        for place in packet.places(of: "UserComment", most: 16) { self.readComment(packet[place...]) }
     }
 
     /// Image resources other than IPTC's captions (0x0404) and their digest (0x0425), which programs for captions write.
@@ -191,9 +192,9 @@ extension ImageMetadata {
         if text.holds("screenshot") { self.isScreenshot = true }
     }
 
-    /// What phones write with an image of their screen.
+    /// What phones write with an image of their screen, in bytes or in UTF-16.
     private mutating func readComment(_ text: ArraySlice<UInt8>) {
-        if text.prefix(256).holds("screenshot") { self.isScreenshot = true }
+        if ArraySlice(text.prefix(256).filter { $0 != 0 }).holds("screenshot") { self.isScreenshot = true }
     }
 }
 

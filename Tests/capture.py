@@ -20,6 +20,8 @@ from way import Desk  # noqa: E402
 
 # A camera that gets less of the machine than this shows no person, and no attack either.
 LEAST_SHARE = 0.6
+# With less than this, a person may be lit or move too late to pass; on a quiet machine the camera gets 0.93 or more.
+PASSING_SHARE = 0.8
 
 
 class Shop(http.server.BaseHTTPRequestHandler):
@@ -91,7 +93,7 @@ class Capture(Visit):
         if kinds.get("liveness") == ["PASSED"] and result["decision"]["type"] == "PASSED":
             self.counts["passed"] += 1
             return True
-        if worst >= LEAST_SHARE or not self.lane.repeats():
+        if worst >= PASSING_SHARE or not self.lane.repeats():
             self.faults.append(f"{what} does not pass, with {worst:.2f} of the camera at worst: {result.get('decision')} {kinds} "
                                + json.dumps(result.get("capabilities", {}).get("liveness")))
         return False

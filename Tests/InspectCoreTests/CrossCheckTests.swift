@@ -67,8 +67,9 @@ import Testing
     }
 
     @Test func `Nobody is asked for the back of what bears its data on the front alone`() {
-        func reasons(_ texts: [String]) -> [String] {
+        func reasons(_ texts: [String], emblem: String? = nil) -> [String] {
             var front = self.side(print: texts)
+            front.viz?.emblem = emblem.flatMap { self.side(print: [$0]).viz?.lines.first }
             front.faces = [Sample.face()]
             return self.decide([.front: front]).reasons.map { "\($0.code.rawValue) \($0.part ?? "-")" }
         }
@@ -78,6 +79,8 @@ import Testing
         #expect(reasons(["FÜHRERSCHEIN"] + licence) == ["NO_MACHINE_READABLE_DATA FRONT"])
         #expect(reasons(["PASSPORT", "ERIKSSON", "ANNA MARIA"]) == ["MRZ_NOT_LEGIBLE FRONT"])
         #expect(reasons(["IDENTITY CARD"]).contains("BACK_NOT_SENT BACK"))
+        // Identity cards bear the EU emblem too.
+        #expect(reasons(["IDENTITY CARD"], emblem: "PL").contains("BACK_NOT_SENT BACK"))
     }
 
     @Test func `A front with another number is of another card`() throws {

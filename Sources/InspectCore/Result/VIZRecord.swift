@@ -47,8 +47,7 @@ package struct VIZRecord: Codable, Sendable {
     /// The document's title; used if there is no machine-readable data.
     private var type: String?
     private var country: String?
-    private var hasEmblem = false
-    /// Whether its fields are numbered as those of EU licences are, or it bears the emblem.
+    /// Whether it is a driving licence whose fields are numbered as those of EU licences are, or that bears the EU emblem.
     private(set) var isEuropeanLicence = false
     var linesFound: Int
     var linesRead: Int
@@ -68,14 +67,15 @@ package struct VIZRecord: Codable, Sendable {
         self.modelSHA256 = facts.modelSHA256
         self.fields = []
         self.country = VIZTitle.country(facts)
-        self.hasEmblem = facts.emblem != nil
         let ordered = [side] + sides.filter { $0.part != side.part }
         let expected = VIZExpectation(sides: ordered.map(\.facts), today: today)
         self.comparedWith = ordered.first { VIZExpectation(sides: [$0.facts], today: today) != nil }?.part
         let read = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
-        let isLicence = read.isLicence || self.hasEmblem && read.layout.isEuropeanLicence
-        self.isEuropeanLicence = isLicence || self.hasEmblem
+        let (isNumbered, hasEmblem) = (read.layout.isEuropeanLicence, facts.emblem != nil)
+        let isLicence = read.isLicence || hasEmblem && isNumbered
         self.type = VIZTitle.type(facts) ?? (isLicence ? "DRIVING_LICENSE" : nil)
+        // Identity cards bear the emblem too.
+        self.isEuropeanLicence = self.type == "DRIVING_LICENSE" && (isNumbered || hasEmblem)
         if let expected {
             for finding in VIZRules(facts, expected: expected).findings {
                 let line = finding.line.map { facts.lines[$0] }
@@ -105,17 +105,16 @@ package struct VIZRecord: Codable, Sendable {
             let reason: Reason? =
                 read.ambiguous.contains(field)
                 ? .ambiguous
-                : read.withoutValue.contains(field) ? .noValue : self.bears(field, expected, read) ? .notFound : nil
+                : read.withoutValue.contains(field) ? .noValue : self.bears(field, expected) ? .notFound : nil
             if let reason { self.fields.append(Field(name: field.rawValue, reason: reason)) }
         }
     }
 
     /// Whether every document of this kind bears the field, of those whose fields are known: passports (Doc 9303-4 §4.1; an authority or
     /// a place of issue) and EU licences (directive 2006/126/EC annex I).
-    private func bears(_ field: VIZField, _ expected: VIZExpectation?, _ read: VIZFields) -> Bool {
+    private func bears(_ field: VIZField, _ expected: VIZExpectation?) -> Bool {
         if expected?.isBooklet == true { return VIZField.ofPassports.contains(field) }
-        return expected == nil && self.type == "DRIVING_LICENSE"
-            && (read.layout.isEuropeanLicence || self.hasEmblem) && VIZField.ofLicences.contains(field)
+        return expected == nil && self.isEuropeanLicence && VIZField.ofLicences.contains(field)
     }
 
     /// Names in the VIZ's spelling, if the MRZ agrees.

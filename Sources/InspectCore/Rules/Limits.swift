@@ -119,7 +119,7 @@ package enum Limits {
         .atLeast(0.6), "one portrait in two photos measures 0.74 and more, and a ghost image has about half its size")
     /// How alike the thumbnails of two different sides are.
     static let likeness = Limit(
-        .below(0.9), "front and back measure up to 0.37, photos of one side 0.96 and more under any light and angle")
+        .below(0.9), "front and back measure up to 0.37, drawn photos of one side 0.96 and more")
     /// Characters that a quick look finds in each of three lines of 30: 24 to 32 in photos of cards.
     static let cellsOfCard = 20.0...36.0
     /// Share of the patches that show a printing machine's dots, in an image whose raster stands out.
